@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kennel_types::{Seat, UsageScope};
+use kennel_types::{AgentSettings, UsageScope};
 
 use crate::claude::{self, ClaudeFormat};
 use crate::codex::{self, CodexFormat};
@@ -36,7 +36,7 @@ impl Agent {
     /// # Errors
     ///
     /// The agent is unknown, or its description is invalid.
-    pub fn of(seat: &Seat) -> Result<Self, AgentError> {
+    pub fn of(seat: &AgentSettings) -> Result<Self, AgentError> {
         let name = || seat.agent.clone();
         let kind = match (seat.agent.as_str(), &seat.description) {
             (built_in, Some(_)) if BUILT_IN.contains(&built_in) => {
@@ -134,7 +134,7 @@ impl Agent {
     /// The agent doesn't support a setting of the seat, or the conversation id is invalid.
     pub fn one_shot(
         &self,
-        seat: &Seat,
+        seat: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
         self.check(seat, conversation)?;
@@ -156,7 +156,7 @@ impl Agent {
     /// As for [`one_shot`](Self::one_shot).
     pub fn interactive(
         &self,
-        seat: &Seat,
+        seat: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
         self.check(seat, conversation)?;
@@ -171,7 +171,7 @@ impl Agent {
         }
     }
 
-    fn check(&self, seat: &Seat, conversation: Option<&str>) -> Result<(), AgentError> {
+    fn check(&self, seat: &AgentSettings, conversation: Option<&str>) -> Result<(), AgentError> {
         if seat.turns == Some(0) {
             return Err(AgentError::NoTurns);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_types::Usage;
+use kennel_types::TokenUsage;
 use serde::{Serialize, Serializer};
 
 /// One event in the output of an agent. Its JSON form is stable: names are added, never changed.
@@ -43,7 +43,7 @@ pub enum AgentEvent<'a> {
     /// The usage so far changed.
     Usage {
         /// The usage so far.
-        usage: Usage,
+        usage: TokenUsage,
     },
     /// The model provider failed, and the agent retries by itself.
     Retrying {

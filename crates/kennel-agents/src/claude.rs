@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use kennel_types::{Permissions, Seat, Usage, VerdictKind};
+use kennel_types::{AgentSettings, Permissions, TokenUsage, VerdictKind};
 use serde::Deserialize;
 
 use crate::agent_event::{AgentEvent, EventSink};
@@ -31,7 +31,10 @@ pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
     why: "SIGINT ends its tool, and it reports a result; SIGTERM leaves the tool alive. After its result, while a background task runs, both may make it start another turn",
 };
 
-pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invocation, AgentError> {
+pub(crate) fn one_shot(
+    seat: &AgentSettings,
+    conversation: Option<&str>,
+) -> Result<Invocation, AgentError> {
     let start =
         Invocation::of("claude").args(["-p", "--output-format", "stream-json", "--verbose"]);
     Ok(with_seat(start, seat, conversation)
@@ -41,7 +44,7 @@ pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invoca
 }
 
 pub(crate) fn interactive(
-    seat: &Seat,
+    seat: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     if seat.turns.is_some() {
@@ -50,7 +53,7 @@ pub(crate) fn interactive(
     Ok(with_seat(Invocation::of("claude"), seat, conversation).args(&seat.args))
 }
 
-fn with_seat(start: Invocation, seat: &Seat, conversation: Option<&str>) -> Invocation {
+fn with_seat(start: Invocation, seat: &AgentSettings, conversation: Option<&str>) -> Invocation {
     let start = start.flag("--model", seat.model.as_ref());
     let start = match seat.permissions {
         Permissions::Default => start,
@@ -84,11 +87,11 @@ const PARTIAL: &[u8] = b"{\"type\":\"stream_event\"";
 #[derive(Debug, Default)]
 pub(crate) struct ClaudeFormat {
     /// The usage of earlier messages.
-    before: Usage,
+    before: TokenUsage,
     /// The id of the current message, which has several lines, and its usage.
-    message: (String, Usage),
+    message: (String, TokenUsage),
     /// The maximum usage of all results: there may be several, and a later one never has less.
-    total: Usage,
+    total: TokenUsage,
 }
 
 #[derive(Deserialize, Default)]
@@ -158,7 +161,7 @@ struct ClaudeTokens {
     output_tokens: JsonCount,
 }
 
-impl From<ClaudeTokens> for Usage {
+impl From<ClaudeTokens> for TokenUsage {
     fn from(tokens: ClaudeTokens) -> Self {
         Self {
             input_tokens: tokens
@@ -283,8 +286,8 @@ impl ClaudeFormat {
         if let Some(tokens) = line.usage {
             let cost = line.total_cost_usd.0.unwrap_or(0.0) * 1e6;
             // Saturates, and converts negative numbers and NaN to 0.
-            let now = Usage { cost_micros: cost.round() as u64, ..tokens.into() };
-            self.total = Usage {
+            let now = TokenUsage { cost_micros: cost.round() as u64, ..tokens.into() };
+            self.total = TokenUsage {
                 input_tokens: now.input_tokens.max(self.total.input_tokens),
                 cached_tokens: now.cached_tokens.max(self.total.cached_tokens),
                 output_tokens: now.output_tokens.max(self.total.output_tokens),

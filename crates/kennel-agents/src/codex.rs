@@ -4,7 +4,7 @@
 //! `turn.completed` or `turn.failed`. An item of type `error` may appear in a successful run, and
 //! an `error` message before a retry.
 
-use kennel_types::{Permissions, Seat, VerdictKind};
+use kennel_types::{AgentSettings, Permissions, VerdictKind};
 use serde::Deserialize;
 
 use crate::agent_event::{AgentEvent, EventSink};
@@ -24,7 +24,10 @@ pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
     why: "its wrapper forwards SIGTERM, and it ends its tool before it exits",
 };
 
-pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invocation, AgentError> {
+pub(crate) fn one_shot(
+    seat: &AgentSettings,
+    conversation: Option<&str>,
+) -> Result<Invocation, AgentError> {
     let start = Invocation::of("codex").args(["exec"]);
     let start = if conversation.is_some() { start.args(["resume"]) } else { start };
     // `-` instead of a prompt: it reads the prompt from standard input.
@@ -32,7 +35,7 @@ pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invoca
 }
 
 pub(crate) fn interactive(
-    seat: &Seat,
+    seat: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     let start = Invocation::of("codex");
@@ -40,7 +43,7 @@ pub(crate) fn interactive(
     Ok(with_seat(start, seat)?.args(&seat.args).args(conversation))
 }
 
-fn with_seat(start: Invocation, seat: &Seat) -> Result<Invocation, AgentError> {
+fn with_seat(start: Invocation, seat: &AgentSettings) -> Result<Invocation, AgentError> {
     if seat.turns.is_some() {
         return Err(AgentError::unsupported("codex", AgentFeature::Turns));
     }

@@ -7,7 +7,7 @@ mod template;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kennel_types::{Permissions, Seat};
+use kennel_types::{AgentSettings, Permissions};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -152,7 +152,7 @@ impl Description {
     pub(crate) fn one_shot(
         &self,
         name: &str,
-        seat: &Seat,
+        seat: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
         self.fill(&self.args, name, seat, conversation)
@@ -161,7 +161,7 @@ impl Description {
     pub(crate) fn interactive(
         &self,
         name: &str,
-        seat: &Seat,
+        seat: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
         let template = self.interactive.as_ref();
@@ -174,7 +174,7 @@ impl Description {
         &self,
         template: &ArgTemplate,
         name: &str,
-        seat: &Seat,
+        seat: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
         let wanted = [

@@ -4,7 +4,7 @@
 //! repeated as one), `tool_use`, `tool_result`, `error`, and finally `result`. It reports retries
 //! on standard error, with stack traces.
 
-use kennel_types::{Permissions, Seat, VerdictKind};
+use kennel_types::{AgentSettings, Permissions, VerdictKind};
 use serde::Deserialize;
 
 use crate::agent_event::{AgentEvent, EventSink};
@@ -24,13 +24,16 @@ pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
     why: "it restarts itself as a second process: SIGTERM to the first alone has no effect for a long time",
 };
 
-pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invocation, AgentError> {
+pub(crate) fn one_shot(
+    seat: &AgentSettings,
+    conversation: Option<&str>,
+) -> Result<Invocation, AgentError> {
     let start = Invocation::of("gemini").args(["--output-format", "stream-json"]);
     with_seat(start, seat, conversation)
 }
 
 pub(crate) fn interactive(
-    seat: &Seat,
+    seat: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     with_seat(Invocation::of("gemini"), seat, conversation)
@@ -38,7 +41,7 @@ pub(crate) fn interactive(
 
 fn with_seat(
     start: Invocation,
-    seat: &Seat,
+    seat: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     if seat.turns.is_some() {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use kennel_types::Usage;
+use kennel_types::TokenUsage;
 use kennel_types::beginning_of;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -219,8 +219,12 @@ pub(crate) struct ErrorMessage<'a> {
 }
 
 /// Returns the usage of an agent whose input tokens include the cached ones.
-pub(crate) fn usage_with_cached(input: JsonCount, cached: JsonCount, output: JsonCount) -> Usage {
-    Usage {
+pub(crate) fn usage_with_cached(
+    input: JsonCount,
+    cached: JsonCount,
+    output: JsonCount,
+) -> TokenUsage {
+    TokenUsage {
         input_tokens: input.0.saturating_sub(cached.0),
         cached_tokens: cached.0,
         output_tokens: output.0,

@@ -17,7 +17,7 @@
 //! 8. The exit code means that a signal killed it: `killed`.
 //! 9. Otherwise `crashed`, or `unknown` if the exit status is unknown.
 
-use kennel_types::{EvidenceSource, MOST_EVIDENCE, Verdict, VerdictKind};
+use kennel_types::{EvidenceSource, MAX_EVIDENCE_BYTES, Verdict, VerdictKind};
 
 use crate::attempt_end::{AttemptEnd, EndedBy, ProcessEnd};
 use crate::error_patterns;
@@ -136,7 +136,7 @@ fn without_outcome(
 
 /// Returns the end of a text, as much as fits into the evidence.
 fn tail(text: &str) -> &str {
-    let from = text.len().saturating_sub(MOST_EVIDENCE);
+    let from = text.len().saturating_sub(MAX_EVIDENCE_BYTES);
     let from = (from..=text.len()).find(|at| text.is_char_boundary(*at));
     &text[from.unwrap_or(text.len())..]
 }

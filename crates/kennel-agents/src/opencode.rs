@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use kennel_types::{Permissions, Seat, Usage, VerdictKind};
+use kennel_types::{AgentSettings, Permissions, TokenUsage, VerdictKind};
 use serde::Deserialize;
 
 use crate::agent_event::{AgentEvent, EventSink};
@@ -24,7 +24,10 @@ pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
     why: "SIGTERM ends it immediately and leaves its tool alive, so the tool gets the signal too",
 };
 
-pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invocation, AgentError> {
+pub(crate) fn one_shot(
+    seat: &AgentSettings,
+    conversation: Option<&str>,
+) -> Result<Invocation, AgentError> {
     let start = Invocation::of("opencode").args(["run", "--format", "json"]);
     let start = with_seat(start, seat, conversation)?;
     let start = if seat.permissions == Permissions::All { start.args(["--auto"]) } else { start };
@@ -32,7 +35,7 @@ pub(crate) fn one_shot(seat: &Seat, conversation: Option<&str>) -> Result<Invoca
 }
 
 pub(crate) fn interactive(
-    seat: &Seat,
+    seat: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     if seat.permissions == Permissions::All {
@@ -43,7 +46,7 @@ pub(crate) fn interactive(
 
 fn with_seat(
     start: Invocation,
-    seat: &Seat,
+    seat: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
     if seat.turns.is_some() {
@@ -76,7 +79,7 @@ const START_FAILURES: &[StartFailure] = &[
 #[derive(Debug, Default)]
 pub(crate) struct OpencodeFormat {
     /// The usage of the steps that have finished.
-    sum: Usage,
+    sum: TokenUsage,
 }
 
 #[derive(Deserialize, Default)]
@@ -231,7 +234,7 @@ impl OpencodeFormat {
     ) {
         if let Some(tokens) = part.tokens {
             let cache = tokens.cache.unwrap_or_default();
-            self.sum += Usage {
+            self.sum += TokenUsage {
                 input_tokens: tokens.input.0.saturating_add(cache.write.0),
                 cached_tokens: cache.read.0,
                 output_tokens: tokens.output.0.saturating_add(tokens.reasoning.0),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kennel_types::{EvidenceSource, beginning_of};
-use kennel_types::{Usage, VerdictKind};
+use kennel_types::{TokenUsage, VerdictKind};
 
 use crate::agent_event::{AgentEvent, EventSink};
 use crate::error_patterns;
@@ -14,7 +14,7 @@ use crate::lines::MAX_LINE_BYTES;
 #[derive(Debug, Default)]
 pub(crate) struct ParseState {
     pub(crate) conversation: Option<String>,
-    pub(crate) usage: Usage,
+    pub(crate) usage: TokenUsage,
     pub(crate) turns: Option<u32>,
     pub(crate) tools: u32,
     /// The latest text.
@@ -123,7 +123,7 @@ impl ParseState {
     }
 
     /// Sets the total usage.
-    pub(crate) fn set_usage(&mut self, usage: Usage, emit: EventSink<'_>) {
+    pub(crate) fn set_usage(&mut self, usage: TokenUsage, emit: EventSink<'_>) {
         if self.usage != usage {
             self.usage = usage;
             emit(AgentEvent::Usage { usage });

@@ -1,9 +1,9 @@
 //! The API as functions. Those who need more than this have [`Client::send`].
 
 use kennel_types::api::{
-    CreateRequest, DaemonView, InputRequest, InspectView, ListRequest, MemberAnswer, NewMember,
-    PlanRequest, ResumeRequest, SessionPage, SignalRequest, StopAnswer, StopRequest, StraysEnded,
-    StraysView, WorktreesView,
+    CreateMemberRequest, CreateRequest, DaemonView, InputRequest, InspectView, ListRequest,
+    MemberView, PlanRequest, ResumeRequest, SessionPage, SignalRequest, StopRequest, StopResponse,
+    StraysEnded, StraysView, Until, WorktreesView,
 };
 use kennel_types::plan::PlanView;
 use kennel_types::{EventView, SessionView};
@@ -11,32 +11,6 @@ use kennel_types::{EventView, SessionView};
 use crate::client::{Client, Lines, Patience};
 use crate::error::ClientError;
 use crate::path::{escape, member_path, plan_path, session_path};
-
-/// How far a session has come when whoever asks for it gets the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
-    /// It is on record, and in line or running.
-    Accepted,
-    /// It runs.
-    Started,
-    /// It is ready, as far as that was asked for; or over, if it does not come to that.
-    Ready,
-    /// It is over.
-    Over,
-}
-
-impl Until {
-    /// As the API calls it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Started => "started",
-            Self::Ready => "ready",
-            Self::Over => "over",
-        }
-    }
-}
 
 /// Which events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,7 +59,7 @@ impl Client {
 
     /// A new session. With a key the same request may be made again, and is the same session.
     pub fn create(&self, request: &CreateRequest, until: Until) -> Answer<SessionView> {
-        let path = format!("/v1/sessions?until={}", until.word());
+        let path = format!("/v1/sessions?until={}", until.name());
         self.send("POST", &path, Some(request), Patience::Endless)?.receive()
     }
 
@@ -96,7 +70,7 @@ impl Client {
         request: &ResumeRequest,
         until: Until,
     ) -> Answer<SessionView> {
-        let path = session_path(reference, &format!("/resume?until={}", until.word()));
+        let path = session_path(reference, &format!("/resume?until={}", until.name()));
         self.send("POST", &path, Some(request), Patience::Endless)?.receive()
     }
 
@@ -107,7 +81,7 @@ impl Client {
     }
 
     /// Stops a session wholly.
-    pub fn stop(&self, reference: &str, request: &StopRequest) -> Answer<StopAnswer> {
+    pub fn stop(&self, reference: &str, request: &StopRequest) -> Answer<StopResponse> {
         let path = session_path(reference, "/stop");
         self.send("POST", &path, Some(request), Patience::Endless)?.receive()
     }
@@ -143,17 +117,17 @@ impl Client {
     }
 
     /// All members.
-    pub fn members(&self) -> Answer<Vec<MemberAnswer>> {
+    pub fn members(&self) -> Answer<Vec<MemberView>> {
         self.get("/v1/members")
     }
 
     /// One member.
-    pub fn member(&self, name: &str) -> Answer<MemberAnswer> {
+    pub fn member(&self, name: &str) -> Answer<MemberView> {
         self.get(&member_path(name))
     }
 
     /// A new member.
-    pub fn add_member(&self, member: &NewMember) -> Answer<MemberAnswer> {
+    pub fn add_member(&self, member: &CreateMemberRequest) -> Answer<MemberView> {
         self.post("/v1/members", member)
     }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kennel_types::api::Problem;
+use kennel_types::api::ProblemDetails;
 use rustix::fd::{AsFd, BorrowedFd};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -149,14 +149,14 @@ impl Sent {
         }
         let status = response.status;
         let text = response.bytes().map_err(ClientError::reading)?;
-        let problem = serde_json::from_slice(&text).unwrap_or_else(|_| Problem {
+        let problem = serde_json::from_slice(&text).unwrap_or_else(|_| ProblemDetails {
             code: "internal".to_owned(),
             status,
             detail: format!("the daemon answered with HTTP status {status}"),
             hint: Some(
                 "if it is an older one, `kennel daemon restart` brings this version".to_owned(),
             ),
-            ..Problem::default()
+            ..ProblemDetails::default()
         });
         Err(ClientError::Problem(Box::new(problem)))
     }

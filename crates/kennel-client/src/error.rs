@@ -3,7 +3,7 @@
 use std::io;
 
 use kennel_types::SessionView;
-use kennel_types::api::Problem;
+use kennel_types::api::ProblemDetails;
 
 use crate::client::SHORTLY;
 
@@ -12,7 +12,7 @@ use crate::client::SHORTLY;
 pub enum ClientError {
     /// The daemon said no.
     #[error("{}", .0.detail)]
-    Problem(Box<Problem>),
+    Problem(Box<ProblemDetails>),
     /// No daemon listens.
     #[error("no daemon runs for this home")]
     NoDaemon,
@@ -76,7 +76,7 @@ impl ClientError {
     /// The same, or it is about to go and lets go of those who wait.
     #[must_use]
     pub fn is_gone_or_leaving(&self) -> bool {
-        let leaving = |problem: &Problem| problem.code == "refused";
+        let leaving = |problem: &ProblemDetails| problem.code == "refused";
         self.is_gone() || matches!(self, Self::Problem(problem) if leaving(problem))
     }
 }

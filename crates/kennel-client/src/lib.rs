@@ -1,16 +1,16 @@
 //! A client of Kennel's daemon: its HTTP API as functions.
 //!
 //! ```no_run
-//! use kennel_client::{Client, Until};
-//! use kennel_types::api::{CreateRequest, StopRequest, Text};
+//! use kennel_client::Client;
+//! use kennel_types::api::{CreateRequest, OsText, StopRequest, Until};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let kennel = Client::of_home("/home/me/.local/share/kennel");
+//! let kennel = Client::of_home("/home/me/.local/state/kennel");
 //! let request = CreateRequest {
-//!     argv: vec![Text::from("sleep"), Text::from("1000")],
+//!     argv: vec![OsText::from("sleep"), OsText::from("1000")],
 //!     env: std::env::vars_os().collect(),
-//!     cwd: Text::from("/tmp"),
-//!     ..CreateRequest::as_usual()
+//!     cwd: OsText::from("/tmp"),
+//!     ..CreateRequest::with_defaults()
 //! };
 //! let session = kennel.create(&request, Until::Started)?;
 //! let stopped = kennel.stop(&session.id, &StopRequest::default())?;
@@ -29,7 +29,7 @@ mod http;
 mod path;
 pub mod socket;
 
-pub use api::{Events, Until};
+pub use api::Events;
 pub use client::{Client, Lines, Patience, Sent};
 pub use error::ClientError;
 pub use path::{escape, member_path, plan_path, session_path};

@@ -72,20 +72,20 @@ impl fmt::Display for Pattern {
 
 /// How many there are, as far as caps ask for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Census {
+pub struct SessionCounts {
     live: u32,
     launching: u32,
     /// For each of the caps by name.
     names: Vec<u32>,
     /// How many wait in line that could not start now.
-    in_line: usize,
+    queued: usize,
 }
 
-impl Census {
+impl SessionCounts {
     /// Nobody.
     #[must_use]
-    pub fn nobody(caps: &Caps) -> Self {
-        Self { live: 0, launching: 0, names: vec![0; caps.names.len()], in_line: 0 }
+    pub fn empty(caps: &Caps) -> Self {
+        Self { live: 0, launching: 0, names: vec![0; caps.names.len()], queued: 0 }
     }
 
     /// Counts one that may have a process, or will: not one in line, nor one that was seen to end. One that a user
@@ -112,13 +112,13 @@ impl Census {
 
     /// Counts one that stays in line.
     pub(crate) fn wait(&mut self) {
-        self.in_line += 1;
+        self.queued += 1;
     }
 
     /// How many are ahead of a newcomer in line.
     #[must_use]
-    pub fn in_line(&self) -> usize {
-        self.in_line
+    pub fn queued(&self) -> usize {
+        self.queued
     }
 }
 
@@ -142,10 +142,10 @@ pub enum Admission {
         /// 1: it is next.
         place: usize,
         /// What for.
-        over: Over,
+        over: LimitReached,
     },
     /// It may not.
-    Refuse(Over),
+    Refuse(LimitReached),
 }
 
 /// `1 session is live`, `2 sessions are live`.
@@ -158,7 +158,7 @@ fn are(figure: u32, which: &str, what: &str) -> String {
 
 /// Which cap is reached: the figure, and the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Over {
+pub enum LimitReached {
     /// All.
     #[error("{}, and the limit is {limit}", are(*figure, "", "live"))]
     Live {
@@ -189,26 +189,30 @@ pub enum Over {
 
 /// Decides. The census has those who are in line already, and could start, among the launched: see
 /// [`crate::World::census`].
-pub fn decide(caps: &Caps, census: &Census, applicant: Applicant<'_>) -> Admission {
+pub fn decide(caps: &Caps, census: &SessionCounts, applicant: Applicant<'_>) -> Admission {
     match over(caps, census, applicant.name) {
         None => Admission::Admit,
-        Some(over) if applicant.may_queue => Admission::Queue { place: census.in_line + 1, over },
+        Some(over) if applicant.may_queue => Admission::Queue { place: census.queued + 1, over },
         Some(over) => Admission::Refuse(over),
     }
 }
 
 /// Which cap one more would go over.
-pub(crate) fn over(caps: &Caps, census: &Census, name: Option<&str>) -> Option<Over> {
+pub(crate) fn over(
+    caps: &Caps,
+    census: &SessionCounts,
+    name: Option<&str>,
+) -> Option<LimitReached> {
     if let Some(limit) = caps.live.filter(|limit| census.live >= *limit) {
-        return Some(Over::Live { figure: census.live, limit });
+        return Some(LimitReached::Live { figure: census.live, limit });
     }
     if let Some(limit) = caps.launching.filter(|limit| census.launching >= *limit) {
-        return Some(Over::Launching { figure: census.launching, limit });
+        return Some(LimitReached::Launching { figure: census.launching, limit });
     }
     let full = |(cap, figure): (&NameCap, &u32)| {
         let reached = *figure >= cap.most && name.is_some_and(|name| cap.pattern.matches(name));
         let pattern = cap.pattern.0.clone();
-        reached.then_some(Over::Name { pattern, figure: *figure, limit: cap.most })
+        reached.then_some(LimitReached::Name { pattern, figure: *figure, limit: cap.most })
     };
     caps.names.iter().zip(&census.names).find_map(full)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_types::{Exit, OwedKind, Reason, Report, Survivor};
+use kennel_types::{AgentReport, Exit, LaunchFailure, OwedKind, Reason, Survivor};
 
 /// Something happened. Events may come twice, late, or in an order that nobody expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Event {
     },
     /// The keeper has greeted and waits.
     KeeperReady,
-    /// Its turn has come: it may leave the line. See [`crate::World::next_in_line`].
+    /// Its turn has come: it may leave the line. See [`crate::World::next_in_queue`].
     TurnCame,
     /// What it needs is there.
     Made {
@@ -49,8 +49,8 @@ pub enum Event {
     Opened,
     /// The launch failed or was called off: the program never ran, and nothing is left in the pen.
     LaunchFailed {
-        /// See [`Reason::Failed`].
-        code: u8,
+        /// What failed.
+        code: LaunchFailure,
         /// Why.
         why: String,
     },
@@ -65,7 +65,7 @@ pub enum Event {
         saw: Option<String>,
     },
     /// Its agent told something, and was believed: see [`crate::report::judge`].
-    Reported(Report),
+    Reported(AgentReport),
     /// The agent itself has ended; others may be left.
     Exited {
         /// How.
@@ -89,7 +89,7 @@ pub enum Event {
     /// What came of [`crate::Effect::EndPen`].
     PenEnded(PenEnd),
     /// Somebody wants it to end.
-    StopAsked(StopWish),
+    StopAsked(StopIntent),
     /// What came of [`crate::Effect::Probe`].
     Probed(Probe),
     /// This must be removed too, once the tree is gone.
@@ -165,7 +165,7 @@ impl Event {
 
 /// A wish for the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StopWish {
+pub struct StopIntent {
     /// KILL follows TERM after this long; the session's own grace if none is given.
     pub grace: Option<Duration>,
     /// Why.

@@ -21,13 +21,13 @@ mod slip;
 mod world;
 
 pub use effect::Effect;
-pub use event::{Event, PenEnd, Probe, StopWish};
+pub use event::{Event, PenEnd, Probe, StopIntent};
 pub use list::page;
 pub use member::{LastVerdict, Member};
 pub use report::Reported;
 pub use restart::Restarts;
-pub use session::{Launch, Look, LostBecause, Session, Underway, Wanted, Writing};
+pub use session::{DesiredState, Launch, LostBecause, ProbeState, Session, Underway, Writing};
 pub use world::{
-    Admitted, Changes, FindError, Judgement, Keyed, MemberRemoveError, MemberTaken, Refusal,
-    Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, RemoveError, Revision, World,
+    AdmitError, Admitted, FindError, Judgement, Keyed, MemberRemoveError, MemberTaken, Relaunch,
+    RelaunchBy, RelaunchChanges, RelaunchRefusal, Relaunched, RemoveSessionError, Revision, World,
 };

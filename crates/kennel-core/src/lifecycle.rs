@@ -20,7 +20,7 @@
 //! session is ended without looking for anybody: as soon as the wish is on record, and nobody makes anything for
 //! it.
 //!
-//! A session that a user started in their own terminal goes another way: see `terminal.rs`.
+//! A session that a user started in their own terminal goes another way: see `adopted.rs`.
 //!
 //! A session that is launched again begins anew, as a further value with an id of its own; see
 //! [`crate::World::relaunch`].
@@ -33,6 +33,7 @@
 //! written down in [`crate::Underway`], and an answer that nobody waits for changes nothing.
 
 mod adopt;
+mod adopted;
 mod end;
 mod launch;
 #[cfg(test)]
@@ -41,7 +42,6 @@ mod prepare;
 mod ready;
 mod record;
 mod stop;
-mod terminal;
 #[cfg(test)]
 mod tests;
 
@@ -53,7 +53,7 @@ use crate::effect::Effect;
 use crate::event::Event;
 use crate::report::Reported;
 use crate::restart::Restarts;
-use crate::session::{Launch, Look, Session, Underway, Wanted, Writing};
+use crate::session::{DesiredState, Launch, ProbeState, Session, Underway, Writing};
 
 pub(crate) fn worktree(spec: &SessionSpec) -> Option<OwedKind> {
     let wanted = spec.worktree.as_ref()?;
@@ -79,9 +79,9 @@ impl Session {
         let unlaunched = phase < Phase::Reserved || id.attempt() > 1;
         Self {
             id,
-            ready: spec.ready.at_first(),
+            ready: spec.ready.initial_state(),
             spec,
-            wanted: Wanted::Running,
+            wanted: DesiredState::Running,
             phase,
             launch: Launch {
                 token,
@@ -138,7 +138,7 @@ impl Session {
     #[must_use]
     pub fn step(&mut self, event: &Event) -> Vec<Effect> {
         if self.started_by == StartedBy::User {
-            return self.step_terminal(event);
+            return self.step_adopted(event);
         }
         if event.is_of_keeper() && self.underway.unlaunched {
             return Vec::new();
@@ -195,7 +195,7 @@ impl Session {
     /// Whether its end is wanted.
     #[must_use]
     pub fn is_stop_wanted(&self) -> bool {
-        matches!(self.wanted, Wanted::Stopped { .. })
+        matches!(self.wanted, DesiredState::Stopped { .. })
     }
 
     /// Whether the program may have run: then nothing repeats it unasked.
@@ -219,7 +219,7 @@ impl Session {
 
     /// Whether its keeper can be told something: not while somebody still looks for it, or ends its pen.
     fn hears(&self) -> bool {
-        self.underway.look == Look::Unneeded
+        self.underway.look == ProbeState::Unneeded
     }
 
     fn on_retry_due(&mut self) -> Vec<Effect> {
@@ -229,9 +229,12 @@ impl Session {
             self.record_durably(&mut effects);
         }
         match self.underway.look {
-            Look::ProbeDue => self.probe(&mut effects),
-            Look::EndPenDue => self.end_pen(&mut effects),
-            Look::Unneeded | Look::Probing | Look::ProbingStale | Look::EndingPen => {}
+            ProbeState::ProbeDue => self.probe(&mut effects),
+            ProbeState::EndPenDue => self.end_pen(&mut effects),
+            ProbeState::Unneeded
+            | ProbeState::Probing
+            | ProbeState::ProbingStale
+            | ProbeState::EndingPen => {}
         }
         if self.phase == Phase::Reaped {
             self.clean_up(&mut effects);

@@ -1,6 +1,6 @@
 //! Which sessions a list has.
 
-use kennel_types::api::{ListRequest, Order};
+use kennel_types::api::{ListOrder, ListRequest};
 use kennel_types::{RelaunchState, SessionId};
 
 use crate::session::Session;
@@ -33,12 +33,12 @@ pub fn page<'a>(
     let limit = request.page_size();
     let wanted = sessions.filter(|session| wants(request, session)).map(|session| &session.id);
     let after = request.after.as_ref();
-    let (ids, more): (Vec<_>, _) = match request.order.unwrap_or(Order::Oldest) {
-        Order::Oldest => {
+    let (ids, more): (Vec<_>, _) = match request.order.unwrap_or(ListOrder::Oldest) {
+        ListOrder::Oldest => {
             let mut rest = wanted.skip_while(|id| after.is_some_and(|after| *id <= after));
             (rest.by_ref().take(limit).collect(), rest.next().is_some())
         }
-        Order::Newest => {
+        ListOrder::Newest => {
             let mut rest = wanted.rev().skip_while(|id| after.is_some_and(|after| *id >= after));
             (rest.by_ref().take(limit).collect(), rest.next().is_some())
         }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn pages_follow_each_other_without_a_gap_in_both_orders() {
         let sessions = sessions();
-        for (order, whole) in [(Order::Oldest, "01234"), (Order::Newest, "43210")] {
+        for (order, whole) in [(ListOrder::Oldest, "01234"), (ListOrder::Newest, "43210")] {
             for limit in 1..7 {
                 let mut seen = String::new();
                 let mut after = None;

@@ -1,6 +1,8 @@
 //! A member: a named seat for an agent, with a folder and a conversation of its own.
 
-use kennel_types::{Judged, Seat, SessionId, Usage, UsageScope, VerdictKind, is_unset};
+use kennel_types::{
+    AgentSettings, Judged, SessionId, TokenUsage, UsageScope, VerdictKind, is_unset,
+};
 use serde::{Deserialize, Serialize};
 
 /// A named seat. Whether it is busy is nowhere written down: it is if a session of its lives.
@@ -9,7 +11,7 @@ pub struct Member {
     /// Its name.
     pub name: String,
     /// Who sits there.
-    pub seat: Seat,
+    pub seat: AgentSettings,
     /// The folder that it works in.
     pub cwd: String,
     /// The conversation that it had last.
@@ -17,10 +19,10 @@ pub struct Member {
     pub conversation: Option<String>,
     /// What it has used up so far.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// What the agent told last for the whole conversation, if it is one that tells no less: it counts once.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub told: Usage,
+    pub told: TokenUsage,
     /// How many prompts were judged, each attempt by itself.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub attempts: u64,
@@ -74,7 +76,7 @@ impl Member {
             UsageScope::Conversation | UsageScope::Attempt => judged.usage,
         };
         // An attempt that told nothing has not begun the count anew.
-        if judged.usage != Usage::default() {
+        if judged.usage != TokenUsage::default() {
             self.told = judged.usage;
         }
         self.attempts = self.attempts.saturating_add(1);
@@ -104,11 +106,11 @@ mod tests {
     fn member(conversation: Option<&str>) -> Member {
         Member {
             name: "a".into(),
-            seat: Seat::default(),
+            seat: AgentSettings::default(),
             cwd: "/".into(),
             conversation: conversation.map(ToOwned::to_owned),
-            usage: Usage::default(),
-            told: Usage::default(),
+            usage: TokenUsage::default(),
+            told: TokenUsage::default(),
             attempts: 0,
             last: None,
             learnt: Vec::new(),
@@ -120,7 +122,7 @@ mod tests {
         Judged {
             verdict: Verdict::new(kind, EvidenceSource::Result, ""),
             conversation: conversation.map(ToOwned::to_owned),
-            usage: Usage { input_tokens: 2, ..Usage::default() },
+            usage: TokenUsage { input_tokens: 2, ..TokenUsage::default() },
             work: Work::None,
             turns: None,
             tools: 0,
@@ -163,7 +165,7 @@ mod tests {
     fn what_is_told_of_a_whole_conversation_counts_once() {
         let mut member = member(None);
         let mut prompt = |number: u32, asked: Option<&str>, tokens, conversation| {
-            let usage = Usage { input_tokens: tokens, ..Usage::default() };
+            let usage = TokenUsage { input_tokens: tokens, ..TokenUsage::default() };
             let judged = Judged { usage, ..judged(VerdictKind::Succeeded, Some(conversation)) };
             let id = SessionId::parse(&format!("0c3k5d9wq2f{number}")).unwrap();
             member.learn(&id, asked, &judged, UsageScope::Conversation, 1);

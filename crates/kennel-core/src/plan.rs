@@ -2,7 +2,7 @@
 //!
 //! A plan is read from text and checked ([`kennel_types::plan::PlanSpec`]): stages of agents, one stage after the other, the agents of
 //! a stage at the same time. While it is run it is a value ([`PlanState`]): something happens to it ([`PlanEvent`]), and
-//! it says what is to be done ([`Action`]).
+//! it says what is to be done ([`PlanAction`]).
 //!
 //! ```text
 //!             ┌──────────── NotAsked ───────────┐
@@ -35,15 +35,16 @@ mod step;
 mod template;
 mod view;
 
-pub use check::{LONGEST_PROMPT, MOST_AGENTS, check, put_prompt};
+pub use check::{MAX_AGENTS, MAX_PROMPT_BYTES, check, put_prompt};
 pub use outcome::{AgentOutcome, AgentResult, PlanOutcome, PlanResult};
-pub use problem::{PlanError, Problem};
+pub use problem::{PlanError, PlanProblem};
 pub use read::parse;
-pub use render::{Answer, Inputs, LONGEST_ANSWER, PromptError, fill_inputs, prompt};
+pub use render::{AgentAnswer, Inputs, MAX_ANSWER_BYTES, PromptError, fill_inputs, prompt};
 pub use state::{
-    AgentPhase, AgentState, Ending, Failure, Heard, Ignored, PlanEvent, PlanState, Skip,
+    AgentFailure, AgentPhase, AgentState, EventOutcome, IgnoredReason, PlanEnding, PlanEvent,
+    PlanState, SkipReason,
 };
-pub use step::Action;
+pub use step::PlanAction;
 pub use template::{NoValue, Reference, Template, TemplateError};
 
 #[cfg(test)]

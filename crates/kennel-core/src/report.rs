@@ -3,7 +3,7 @@
 //! Only the launch that lives now is, by its token. A report that is refused changes nothing, and nobody is
 //! ended for it.
 
-use kennel_types::{Activity, Percent, Report, SessionId, Title};
+use kennel_types::{AgentActivity, AgentReport, Percent, SessionId, Title};
 use serde::{Deserialize, Serialize};
 
 use crate::world::World;
@@ -13,7 +13,7 @@ use crate::world::World;
 #[serde(default)]
 pub struct Reported {
     /// Whether it works.
-    pub activity: Option<Activity>,
+    pub activity: Option<AgentActivity>,
     /// What it is about.
     pub title: Option<Title>,
     /// How far it is.
@@ -22,14 +22,14 @@ pub struct Reported {
 
 impl Reported {
     /// Whether that was news.
-    pub(crate) fn take(&mut self, report: &Report) -> bool {
+    pub(crate) fn take(&mut self, report: &AgentReport) -> bool {
         let before = self.clone();
         match report {
-            Report::Ready => {}
-            Report::Busy => self.activity = Some(Activity::Busy),
-            Report::Idle => self.activity = Some(Activity::Idle),
-            Report::Title { title } => self.title = Some(title.clone()),
-            Report::Progress { percent } => self.progress = Some(*percent),
+            AgentReport::Ready => {}
+            AgentReport::Busy => self.activity = Some(AgentActivity::Busy),
+            AgentReport::Idle => self.activity = Some(AgentActivity::Idle),
+            AgentReport::Title { title } => self.title = Some(title.clone()),
+            AgentReport::Progress { percent } => self.progress = Some(*percent),
         }
         before != *self
     }
@@ -37,7 +37,7 @@ impl Reported {
 
 /// What somebody presented with a report.
 #[derive(Debug, Clone, Copy)]
-pub struct Presented<'a> {
+pub struct ReportCredentials<'a> {
     /// The session's id, or that of one of its launches.
     pub session: &'a str,
     /// The launch's secret.
@@ -47,19 +47,19 @@ pub struct Presented<'a> {
 /// Whether a report is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Verdict {
+pub enum ReportDecision {
     /// It is.
     Believed {
         /// The launch that it comes from.
         session: SessionId,
     },
     /// It is not.
-    Refused(Disbelief),
+    Refused(ReportRefusal),
 }
 
 /// Why a report is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Disbelief {
+pub enum ReportRefusal {
     /// No token.
     #[error("a report needs the token of its launch, which is in the agent's environment")]
     NoToken,
@@ -87,24 +87,26 @@ pub enum Disbelief {
 }
 
 /// Judges a report by who brings it.
-pub fn judge(world: &World, presented: Presented<'_>) -> Verdict {
-    let Some(token) = presented.token else { return Verdict::Refused(Disbelief::NoToken) };
+pub fn judge(world: &World, presented: ReportCredentials<'_>) -> ReportDecision {
+    let Some(token) = presented.token else {
+        return ReportDecision::Refused(ReportRefusal::NoToken);
+    };
     let named = presented.session;
     let Some(base) = SessionId::parse(named).ok().filter(|id| world.knows(id)) else {
-        return Verdict::Refused(Disbelief::UnknownSession(named.to_owned()));
+        return ReportDecision::Refused(ReportRefusal::UnknownSession(named.to_owned()));
     };
     let Some(bearer) = world.sessions().find(|session| session.launch.token.is(token)) else {
-        return Verdict::Refused(Disbelief::UnknownToken);
+        return ReportDecision::Refused(ReportRefusal::UnknownToken);
     };
     let launch = bearer.id.clone();
     if bearer.is_stop_wanted() || bearer.has_ended() {
-        Verdict::Refused(Disbelief::Spent { launch })
-    } else if !launch.is_kin_of(&base) {
-        Verdict::Refused(Disbelief::Foreign(named.to_owned()))
+        ReportDecision::Refused(ReportRefusal::Spent { launch })
+    } else if !launch.is_same_session(&base) {
+        ReportDecision::Refused(ReportRefusal::Foreign(named.to_owned()))
     } else if !bearer.is_believed() {
-        Verdict::Refused(Disbelief::TooEarly { launch })
+        ReportDecision::Refused(ReportRefusal::TooEarly { launch })
     } else {
-        Verdict::Believed { session: launch }
+        ReportDecision::Believed { session: launch }
     }
 }
 

@@ -37,7 +37,7 @@ impl Restarts {
 
 /// What is known of the newest launch of a session, once it is cleaned up.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+pub struct RestartFacts<'a> {
     /// What is wanted.
     pub policy: Restart,
     /// Whether that goes for what may have run, too.
@@ -54,7 +54,7 @@ pub struct Facts<'a> {
     pub ran: Duration,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> RestartFacts<'a> {
     /// Those of a launch.
     #[must_use]
     pub fn of(session: &'a Session, ran: Duration) -> Self {
@@ -73,19 +73,19 @@ impl<'a> Facts<'a> {
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Decision {
+pub enum RestartDecision {
     /// Another launch.
     Relaunch {
         /// After this long.
         after: Duration,
     },
     /// That was it.
-    Done(Why),
+    Done(NoRestartReason),
 }
 
 /// Why there is no other launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum NoRestartReason {
     /// Nobody asked for any.
     #[error("nobody asked for restarts")]
     NoPolicy,
@@ -119,48 +119,52 @@ pub enum Why {
 }
 
 /// Decides.
-pub fn decide(facts: &Facts<'_>) -> Decision {
-    let Restart::OnFailure { most } = facts.policy else { return Decision::Done(Why::NoPolicy) };
+pub fn decide(facts: &RestartFacts<'_>) -> RestartDecision {
+    let Restart::OnFailure { most } = facts.policy else {
+        return RestartDecision::Done(NoRestartReason::NoPolicy);
+    };
     if facts.called_off {
-        return Decision::Done(Why::Wanted);
+        return RestartDecision::Done(NoRestartReason::Wanted);
     }
     if let Err(why) = failed(facts) {
-        return Decision::Done(why);
+        return RestartDecision::Done(why);
     }
     if most.is_some_and(|most| facts.restarts.total >= most) {
-        return Decision::Done(Why::Exhausted);
+        return RestartDecision::Done(NoRestartReason::Exhausted);
     }
-    Decision::Relaunch { after: pause(facts) }
+    RestartDecision::Relaunch { after: pause(facts) }
 }
 
 /// Whether it failed by itself.
-fn failed(facts: &Facts<'_>) -> Result<(), Why> {
-    let (Some(reason), Some(exit)) = (facts.reason, facts.exit) else { return Err(Why::NotEnded) };
+fn failed(facts: &RestartFacts<'_>) -> Result<(), NoRestartReason> {
+    let (Some(reason), Some(exit)) = (facts.reason, facts.exit) else {
+        return Err(NoRestartReason::NotEnded);
+    };
     // Whoever ended it: its own word counts only if nobody made it end.
     let by_itself = match reason {
         Reason::Exited => true,
         Reason::Failed { .. } | Reason::KeeperDied => false,
         Reason::Stopped { .. } | Reason::ClientGone | Reason::ParentEnded | Reason::Shutdown => {
-            return Err(Why::Wanted);
+            return Err(NoRestartReason::Wanted);
         }
         Reason::NotReady { .. }
         | Reason::TimedOut { .. }
         | Reason::Idle { .. }
         | Reason::Silent { .. }
-        | Reason::LeaseOver => return Err(Why::Time),
-        Reason::Rebooted => return Err(Why::Rebooted),
-        Reason::Forgotten { .. } => return Err(Why::Forgotten),
+        | Reason::LeaseOver => return Err(NoRestartReason::Time),
+        Reason::Rebooted => return Err(NoRestartReason::Rebooted),
+        Reason::Forgotten { .. } => return Err(NoRestartReason::Forgotten),
     };
     match exit {
-        Exit::Code { code: 0 } => Err(Why::Succeeded),
+        Exit::Code { code: 0 } => Err(NoRestartReason::Succeeded),
         Exit::Code { .. } | Exit::NeverRan => Ok(()),
         Exit::Signal { .. } if by_itself => Ok(()),
         Exit::Signal { .. } | Exit::Unknown { .. } if facts.unknown_too => Ok(()),
-        Exit::Signal { .. } | Exit::Unknown { .. } => Err(Why::Unknown),
+        Exit::Signal { .. } | Exit::Unknown { .. } => Err(NoRestartReason::Unknown),
     }
 }
 
-fn pause(facts: &Facts<'_>) -> Duration {
+fn pause(facts: &RestartFacts<'_>) -> Duration {
     let in_a_row = if facts.ran >= HEALTHY { 0 } else { facts.restarts.in_a_row };
     // Beyond that it is the longest anyway.
     SHORTEST_PAUSE.saturating_mul(1 << in_a_row.min(16)).min(LONGEST_PAUSE)

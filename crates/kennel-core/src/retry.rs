@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use kennel_types::{AgentSpec, Judged, VerdictKind, Wish, Work};
+use kennel_types::{AgentSpec, ConversationChoice, Judged, VerdictKind, Work};
 
 /// The pause before the first repetition; each further one takes twice as long. The agents' own programs have tried for
 /// a while already.
@@ -18,7 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 
 /// What is known of a prompt's newest launch, once it is gone.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+pub struct RetryFacts<'a> {
     /// What was asked, with the conversation that this launch went on with.
     pub agent: &'a AgentSpec,
     /// What became of it.
@@ -43,21 +43,21 @@ pub struct Facts<'a> {
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Decision {
+pub enum RetryDecision {
     /// Another launch.
     Again {
         /// After this long.
         after: Duration,
         /// With which conversation.
-        how: Again,
+        how: RetryConversation,
     },
     /// That was it.
-    Done(Why),
+    Done(NoRetryReason),
 }
 
 /// What another launch goes on with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Again {
+pub enum RetryConversation {
     /// The same as this one.
     Same,
     /// A new conversation: the one that it went on with is to be forgotten.
@@ -66,7 +66,7 @@ pub enum Again {
 
 /// Why there is no other launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Why {
+pub enum NoRetryReason {
     /// It has its answer.
     #[error("it succeeded")]
     Succeeded,
@@ -100,18 +100,18 @@ pub enum Why {
 }
 
 /// Decides.
-pub fn decide(facts: &Facts<'_>) -> Decision {
+pub fn decide(facts: &RetryFacts<'_>) -> RetryDecision {
     let decided = match facts.judged.verdict.kind {
-        VerdictKind::Succeeded => Err(Why::Succeeded),
-        VerdictKind::Cancelled => Err(Why::CalledOff),
-        _ if facts.called_off => Err(Why::CalledOff),
+        VerdictKind::Succeeded => Err(NoRetryReason::Succeeded),
+        VerdictKind::Cancelled => Err(NoRetryReason::CalledOff),
+        _ if facts.called_off => Err(NoRetryReason::CalledOff),
         VerdictKind::StaleConversation => without_the_conversation(facts),
         VerdictKind::Overloaded
         | VerdictKind::RateLimited
         | VerdictKind::Server
         | VerdictKind::Unreachable => after_a_pause(facts),
         // Whatever was asked for: that nobody knows its end does not put the blame on the provider.
-        VerdictKind::Unknown if facts.may_have_run => Err(Why::MayHaveRun),
+        VerdictKind::Unknown if facts.may_have_run => Err(NoRetryReason::MayHaveRun),
         VerdictKind::Auth
         | VerdictKind::UntrustedFolder
         | VerdictKind::MaxTurns
@@ -119,57 +119,61 @@ pub fn decide(facts: &Facts<'_>) -> Decision {
         | VerdictKind::TimedOut
         | VerdictKind::Killed
         | VerdictKind::Crashed
-        | VerdictKind::Unknown => Err(Why::NotThatKind),
+        | VerdictKind::Unknown => Err(NoRetryReason::NotThatKind),
     };
     match decided {
-        Ok(_) if facts.uncleaned => Decision::Done(Why::NotCleaned),
-        Ok((after, how)) => Decision::Again { after, how },
-        Err(why) => Decision::Done(why),
+        Ok(_) if facts.uncleaned => RetryDecision::Done(NoRetryReason::NotCleaned),
+        Ok((after, how)) => RetryDecision::Again { after, how },
+        Err(why) => RetryDecision::Done(why),
     }
 }
 
 /// One launch without the conversation, at once. It is not one of the tries that are counted: the provider is well.
-fn without_the_conversation(facts: &Facts<'_>) -> Result<(Duration, Again), Why> {
+fn without_the_conversation(
+    facts: &RetryFacts<'_>,
+) -> Result<(Duration, RetryConversation), NoRetryReason> {
     match (&facts.agent.wish, &facts.agent.conversation) {
-        (Wish::Resume { .. }, _) => return Err(Why::ExplicitConversation),
+        (ConversationChoice::Resume { .. }, _) => return Err(NoRetryReason::ExplicitConversation),
         // It went on with none, so that none can be missing.
-        (Wish::Fresh, _) | (Wish::Continue, None) => return Err(Why::NotThatKind),
-        (Wish::Continue, Some(_)) => {}
+        (ConversationChoice::Fresh, _) | (ConversationChoice::Continue, None) => {
+            return Err(NoRetryReason::NotThatKind);
+        }
+        (ConversationChoice::Continue, Some(_)) => {}
     }
     if facts.stale_before {
-        return Err(Why::StaleTwice);
+        return Err(NoRetryReason::StaleTwice);
     }
     if facts.may_have_run && !facts.agent.replay {
-        return Err(Why::MayHaveRun);
+        return Err(NoRetryReason::MayHaveRun);
     }
     // Without its conversation an agent can't do anything. One that did something all the same only spoke of a
     // conversation.
     let judged = facts.judged;
     let began = judged.turns.is_some_and(|turns| turns > 0) || judged.usage.output_tokens > 0;
     if (did_work(judged) || began && judged.work != Work::None) && !facts.agent.replay {
-        return Err(Why::DidWork);
+        return Err(NoRetryReason::DidWork);
     }
     in_time(facts, Duration::ZERO)?;
-    Ok((Duration::ZERO, Again::Fresh))
+    Ok((Duration::ZERO, RetryConversation::Fresh))
 }
 
-fn after_a_pause(facts: &Facts<'_>) -> Result<(Duration, Again), Why> {
+fn after_a_pause(facts: &RetryFacts<'_>) -> Result<(Duration, RetryConversation), NoRetryReason> {
     let judged = facts.judged;
     if !facts.agent.replay {
         if did_work(judged) {
-            return Err(Why::DidWork);
+            return Err(NoRetryReason::DidWork);
         }
         if facts.may_have_run || judged.work == Work::Unknown {
-            return Err(Why::MayHaveRun);
+            return Err(NoRetryReason::MayHaveRun);
         }
     }
     let tries = facts.attempts.saturating_sub(1).saturating_sub(u32::from(facts.stale_before));
     if tries >= facts.agent.retries {
-        return Err(Why::TooOften);
+        return Err(NoRetryReason::TooOften);
     }
     let after = pause(tries, judged.verdict.retry_after, facts.jitter);
     in_time(facts, after)?;
-    Ok((after, Again::Same))
+    Ok((after, RetryConversation::Same))
 }
 
 fn did_work(judged: &Judged) -> bool {
@@ -177,10 +181,10 @@ fn did_work(judged: &Judged) -> bool {
 }
 
 /// Whether a try may begin after this long.
-fn in_time(facts: &Facts<'_>, after: Duration) -> Result<(), Why> {
+fn in_time(facts: &RetryFacts<'_>, after: Duration) -> Result<(), NoRetryReason> {
     let limit = facts.agent.retry_within_ms.map(Duration::from_millis);
     let begins = facts.since_first.saturating_add(after);
-    if limit.is_some_and(|limit| begins > limit) { Err(Why::TooLong) } else { Ok(()) }
+    if limit.is_some_and(|limit| begins > limit) { Err(NoRetryReason::TooLong) } else { Ok(()) }
 }
 
 /// The pause after so many tries, as long as the provider says or longer; up to a quarter more by chance.

@@ -6,7 +6,7 @@ use kennel_types::{
     IdMaker, LaunchToken, Owed, OwedKind, Reason, SessionId, SessionSpec, WorktreeSpec,
 };
 
-use crate::event::{Event, StopWish};
+use crate::event::{Event, StopIntent};
 use crate::session::Session;
 
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
@@ -70,7 +70,7 @@ pub(crate) fn born() -> Event {
 
 /// A client's wish.
 pub(crate) fn stop(grace: Option<Duration>) -> Event {
-    Event::StopAsked(StopWish { grace, reason: stopped() })
+    Event::StopAsked(StopIntent { grace, reason: stopped() })
 }
 
 pub(crate) fn stopped() -> Reason {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kennel_types::{
-    Exit, Judged, Kept, LaunchToken, Owed, OwedKind, Phase, ReadyState, Reason, RelaunchState,
+    Exit, Judged, KeptItem, LaunchToken, Owed, OwedKind, Phase, ReadyState, Reason, RelaunchState,
     SessionId, SessionSpec, StartedBy, Survivor, is_unset,
 };
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Session {
     /// What was asked for.
     pub spec: SessionSpec,
     /// What is wanted of it now.
-    pub wanted: Wanted,
+    pub wanted: DesiredState,
     /// What was seen of it last.
     pub phase: Phase,
     /// Its launch.
@@ -40,7 +40,7 @@ pub struct Session {
     pub lost: Option<LostBecause>,
     /// What was made for it and has something of value: it is not removed.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptItem>,
     /// Whether it is up.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ready: ReadyState,
@@ -70,7 +70,7 @@ pub struct Session {
 /// What is wanted. It never goes back from `Stopped` to `Running`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "wanted")]
-pub enum Wanted {
+pub enum DesiredState {
     /// It shall run.
     Running,
     /// It shall end; KILL follows TERM after this long.
@@ -111,7 +111,7 @@ pub struct Underway {
     /// The durable record.
     pub writing: Writing,
     /// The look at a launch whose keeper is not heard.
-    pub look: Look,
+    pub look: ProbeState,
     /// How many probes in a row could not look.
     pub failed_probes: u8,
     /// What is being removed.
@@ -147,7 +147,7 @@ pub enum Writing {
 
 /// How a look at a launch stands. While there is one, its keeper is told nothing: it is dead, or not found yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Look {
+pub enum ProbeState {
     /// No look: a keeper is heard, or about to be.
     #[default]
     Unneeded,

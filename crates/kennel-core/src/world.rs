@@ -6,14 +6,14 @@ use std::time::Duration;
 use kennel_types::{Phase, Reason, RelaunchState, SessionId};
 
 use crate::effect::Effect;
-use crate::event::{Event, StopWish};
+use crate::event::{Event, StopIntent};
 use crate::member::Member;
-use crate::session::{Session, Wanted, Writing};
+use crate::session::{DesiredState, Session, Writing};
 
 mod find;
 mod key;
-mod line;
 mod members;
+mod queue;
 mod relaunch;
 mod sessions;
 #[cfg(test)]
@@ -22,7 +22,7 @@ mod tests;
 pub use find::FindError;
 pub use key::Keyed;
 pub use members::{Judgement, MemberRemoveError, MemberTaken};
-pub use relaunch::{Changes, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched};
+pub use relaunch::{Relaunch, RelaunchBy, RelaunchChanges, RelaunchRefusal, Relaunched};
 pub use sessions::Revision;
 
 use sessions::Sessions;
@@ -51,12 +51,12 @@ pub enum Admitted {
         effects: Vec<(SessionId, Effect)>,
     },
     /// It is not.
-    Refused(Refusal),
+    Refused(AdmitError),
 }
 
 /// Why there is no new session.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum AdmitError {
     /// Everything is being ended.
     #[error("the daemon is being stopped, and takes nothing new")]
     Draining,
@@ -89,7 +89,7 @@ pub enum Refusal {
 
 /// Why a session was not removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RemoveError {
+pub enum RemoveSessionError {
     /// There is none.
     #[error("there is no session {0}")]
     Unknown(SessionId),
@@ -155,30 +155,30 @@ impl World {
         Admitted::Admitted { effects: tagged(&id, effects).collect() }
     }
 
-    fn refusal(&self, session: &Session) -> Option<Refusal> {
+    fn refusal(&self, session: &Session) -> Option<AdmitError> {
         if self.draining {
-            return Some(Refusal::Draining);
+            return Some(AdmitError::Draining);
         }
         if self.sessions.contains_key(&session.id) {
-            return Some(Refusal::IdTaken(session.id.clone()));
+            return Some(AdmitError::IdTaken(session.id.clone()));
         }
         if let Some(name) = &session.spec.name
             && let Some(by) = self.live_by_name(name)
         {
-            return Some(Refusal::NameTaken { name: name.clone(), by: by.clone() });
+            return Some(AdmitError::NameTaken { name: name.clone(), by: by.clone() });
         }
         if let Some(key) = &session.spec.key
             && let Some(by) = self.live_by_key(key, &session.id)
         {
-            return Some(Refusal::KeyTaken { key: key.clone(), by: by.clone() });
+            return Some(AdmitError::KeyTaken { key: key.clone(), by: by.clone() });
         }
         let id = session.spec.parent.as_ref()?;
         let Some(parent) = self.sessions.get(id) else {
-            return Some(Refusal::ParentUnknown(id.clone()));
+            return Some(AdmitError::ParentUnknown(id.clone()));
         };
         // A child that came after its parent's stop would be missed by it.
         let ending = parent.is_stop_wanted() && !session.spec.outlives_parent;
-        (parent.has_ended() || ending).then(|| Refusal::ParentEnded(id.clone()))
+        (parent.has_ended() || ending).then(|| AdmitError::ParentEnded(id.clone()))
     }
 
     fn insert(&mut self, session: Session) -> SessionId {
@@ -210,9 +210,9 @@ impl World {
     fn end_children(&mut self, id: &SessionId, effects: &mut Effects) {
         let Some(parent) = self.sessions.get(id) else { return };
         let grace = match parent.wanted {
-            Wanted::Stopped { grace } => Some(grace),
-            Wanted::Running if parent.has_ended() => None,
-            Wanted::Running => return,
+            DesiredState::Stopped { grace } => Some(grace),
+            DesiredState::Running if parent.has_ended() => None,
+            DesiredState::Running => return,
         };
         for child in self.children.get(id).cloned().unwrap_or_default() {
             self.end_child(&child, grace, effects);
@@ -224,8 +224,8 @@ impl World {
         let Some(child) = self.sessions.get_mut(id) else { return };
         let grace = grace.map_or(child.spec.grace, |grace| grace.min(child.spec.grace));
         let new = match child.wanted {
-            Wanted::Running => true,
-            Wanted::Stopped { grace: before } => grace < before,
+            DesiredState::Running => true,
+            DesiredState::Stopped { grace: before } => grace < before,
         };
         // Its next launch would be refused; so it is called off.
         let pending = child.relaunch == RelaunchState::Pending;
@@ -233,7 +233,7 @@ impl World {
         if !(new || pending) || child.spec.outlives_parent || over {
             return;
         }
-        let wish = StopWish { grace: Some(grace), reason: Reason::ParentEnded };
+        let wish = StopIntent { grace: Some(grace), reason: Reason::ParentEnded };
         effects.extend(tagged(id, child.step(&Event::StopAsked(wish))));
         self.end_children(id, effects);
     }
@@ -242,7 +242,7 @@ impl World {
     #[must_use]
     pub fn drain(&mut self, grace: Option<Duration>) -> Effects {
         self.draining = true;
-        let wish = Event::StopAsked(StopWish { grace, reason: Reason::Shutdown });
+        let wish = Event::StopAsked(StopIntent { grace, reason: Reason::Shutdown });
         let mut effects = Vec::new();
         let ids: Vec<_> = self.sessions.keys().cloned().collect();
         for id in &ids {
@@ -264,11 +264,11 @@ impl World {
     ///
     /// # Errors
     /// It is not, or there is none.
-    pub fn remove(&mut self, id: &SessionId) -> Result<Session, RemoveError> {
+    pub fn remove(&mut self, id: &SessionId) -> Result<Session, RemoveSessionError> {
         self.check_removable(id)?;
         let is_latest = self.newest(id).is_some_and(|newest| newest.id == *id);
         if is_latest && self.launches(id).count() > 1 {
-            return Err(RemoveError::Latest(id.clone()));
+            return Err(RemoveSessionError::Latest(id.clone()));
         }
         self.take_out(id)
     }
@@ -277,33 +277,35 @@ impl World {
     ///
     /// # Errors
     /// One of them is not, or there is none; then nothing is forgotten.
-    pub fn remove_all(&mut self, id: &SessionId) -> Result<Vec<Session>, RemoveError> {
+    pub fn remove_all(&mut self, id: &SessionId) -> Result<Vec<Session>, RemoveSessionError> {
         let ids: Vec<_> = self.launches(id).map(|session| session.id.clone()).collect();
         if ids.is_empty() {
-            return Err(RemoveError::Unknown(id.clone()));
+            return Err(RemoveSessionError::Unknown(id.clone()));
         }
         ids.iter().try_for_each(|id| self.check_removable(id))?;
         ids.iter().map(|id| self.take_out(id)).collect()
     }
 
-    fn check_removable(&self, id: &SessionId) -> Result<(), RemoveError> {
-        let session = self.sessions.get(id).ok_or_else(|| RemoveError::Unknown(id.clone()))?;
+    fn check_removable(&self, id: &SessionId) -> Result<(), RemoveSessionError> {
+        let session =
+            self.sessions.get(id).ok_or_else(|| RemoveSessionError::Unknown(id.clone()))?;
         if session.phase != Phase::Cleaned {
-            return Err(RemoveError::Live(id.clone()));
+            return Err(RemoveSessionError::Live(id.clone()));
         }
         if session.underway.writing != Writing::Settled {
-            return Err(RemoveError::Unrecorded(id.clone()));
+            return Err(RemoveSessionError::Unrecorded(id.clone()));
         }
         let is_latest = self.newest(id).is_some_and(|newest| newest.id == *id);
         let asked = session.awaits_verdict() || session.relaunch == RelaunchState::Pending;
         if is_latest && asked {
-            return Err(RemoveError::RelaunchPending(id.clone()));
+            return Err(RemoveSessionError::RelaunchPending(id.clone()));
         }
         Ok(())
     }
 
-    fn take_out(&mut self, id: &SessionId) -> Result<Session, RemoveError> {
-        let session = self.sessions.remove(id).ok_or_else(|| RemoveError::Unknown(id.clone()))?;
+    fn take_out(&mut self, id: &SessionId) -> Result<Session, RemoveSessionError> {
+        let session =
+            self.sessions.remove(id).ok_or_else(|| RemoveSessionError::Unknown(id.clone()))?;
         if let Some(parent) = &session.spec.parent {
             forget(&mut self.children, parent, id);
         }

@@ -1,8 +1,8 @@
 //! Errors of the API.
 
-use kennel_core::report::Disbelief;
-use kennel_core::{FindError, Refusal, RelaunchRefusal, RemoveError};
-use kennel_types::api::Problem;
+use kennel_core::report::ReportRefusal;
+use kennel_core::{AdmitError, FindError, RelaunchRefusal, RemoveSessionError};
+use kennel_types::api::ProblemDetails;
 use tokio::sync::oneshot;
 
 /// The sender of an answer. The client may be gone; that changes nothing.
@@ -193,9 +193,9 @@ impl ApiError {
 
     /// The problem document (RFC 9457).
     #[must_use]
-    pub fn problem(&self) -> Problem {
+    pub fn problem(&self) -> ProblemDetails {
         let code = self.kind.code();
-        Problem {
+        ProblemDetails {
             kind: format!("urn:kennel:{code}"),
             title: self.kind.title().to_owned(),
             status: self.status(),
@@ -220,17 +220,17 @@ impl From<FindError> for ApiError {
     }
 }
 
-impl From<Refusal> for ApiError {
-    fn from(refusal: Refusal) -> Self {
+impl From<AdmitError> for ApiError {
+    fn from(refusal: AdmitError) -> Self {
         match refusal {
-            Refusal::Draining => Self::leaving(),
-            Refusal::IdTaken(_) => Self::internal(refusal),
-            Refusal::NameTaken { .. } => {
+            AdmitError::Draining => Self::leaving(),
+            AdmitError::IdTaken(_) => Self::internal(refusal),
+            AdmitError::NameTaken { .. } => {
                 Self::conflict(refusal).hint("choose another name, or stop that session first")
             }
-            Refusal::KeyTaken { .. } => Self::conflict(refusal),
-            Refusal::ParentUnknown(_) => Self::invalid(refusal),
-            Refusal::ParentEnded(_) => Self::conflict(refusal),
+            AdmitError::KeyTaken { .. } => Self::conflict(refusal),
+            AdmitError::ParentUnknown(_) => Self::invalid(refusal),
+            AdmitError::ParentEnded(_) => Self::conflict(refusal),
         }
     }
 }
@@ -250,29 +250,31 @@ impl From<RelaunchRefusal> for ApiError {
     }
 }
 
-impl From<Disbelief> for ApiError {
-    fn from(why: Disbelief) -> Self {
+impl From<ReportRefusal> for ApiError {
+    fn from(why: ReportRefusal) -> Self {
         let code = match &why {
-            Disbelief::NoToken => "no_token",
-            Disbelief::UnknownSession(_) => "unknown_session",
-            Disbelief::Spent { .. } => "spent",
-            Disbelief::TooEarly { .. } => "too_early",
-            Disbelief::Foreign(_) => "foreign",
-            Disbelief::UnknownToken => "unknown_token",
+            ReportRefusal::NoToken => "no_token",
+            ReportRefusal::UnknownSession(_) => "unknown_session",
+            ReportRefusal::Spent { .. } => "spent",
+            ReportRefusal::TooEarly { .. } => "too_early",
+            ReportRefusal::Foreign(_) => "foreign",
+            ReportRefusal::UnknownToken => "unknown_token",
         };
         Self::new(ApiErrorKind::Disbelief(code), why)
     }
 }
 
-impl From<RemoveError> for ApiError {
-    fn from(error: RemoveError) -> Self {
+impl From<RemoveSessionError> for ApiError {
+    fn from(error: RemoveSessionError) -> Self {
         match error {
-            RemoveError::Unknown(_) => Self::new(ApiErrorKind::NotFound, error),
-            RemoveError::Live(_) => Self::conflict(error)
+            RemoveSessionError::Unknown(_) => Self::new(ApiErrorKind::NotFound, error),
+            RemoveSessionError::Live(_) => Self::conflict(error)
                 .hint("stop it first (`kennel stop`); `kennel rm -f` kills and removes it"),
-            RemoveError::RelaunchPending(_) => Self::conflict(error).hint("stop it first"),
-            RemoveError::Latest(_) => Self::conflict(error),
-            RemoveError::Unrecorded(_) => Self::conflict(error).hint("try again in a moment"),
+            RemoveSessionError::RelaunchPending(_) => Self::conflict(error).hint("stop it first"),
+            RemoveSessionError::Latest(_) => Self::conflict(error),
+            RemoveSessionError::Unrecorded(_) => {
+                Self::conflict(error).hint("try again in a moment")
+            }
         }
     }
 }
@@ -327,12 +329,12 @@ mod tests {
         let launch = kennel_types::IdMaker::default().next(0, 1);
         let name = String::new;
         let all = [
-            Disbelief::NoToken,
-            Disbelief::UnknownSession(name()),
-            Disbelief::Spent { launch: launch.clone() },
-            Disbelief::TooEarly { launch },
-            Disbelief::Foreign(name()),
-            Disbelief::UnknownToken,
+            ReportRefusal::NoToken,
+            ReportRefusal::UnknownSession(name()),
+            ReportRefusal::Spent { launch: launch.clone() },
+            ReportRefusal::TooEarly { launch },
+            ReportRefusal::Foreign(name()),
+            ReportRefusal::UnknownToken,
         ];
         assert_eq!(all.map(|why| super::ApiError::from(why).code()), DISBELIEFS);
     }

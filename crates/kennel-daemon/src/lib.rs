@@ -28,8 +28,8 @@ mod worktree;
 
 pub use error::{ApiError, ApiErrorKind};
 pub use handle::{
-    CancelOnDrop, DaemonHandle, InputEvent, LaunchEnd, LaunchWatch, TerminalInput, Until,
-    exact_reference, has_ended, journal_folder,
+    CancelOnDrop, DaemonHandle, InputEvent, LaunchEnd, LaunchWatch, TerminalInput, exact_reference,
+    has_ended, journal_folder,
 };
 pub use launch::limits::LaunchLimits;
 pub use os::clock;

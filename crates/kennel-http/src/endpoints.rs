@@ -1,11 +1,11 @@
 //! All endpoints of the API.
 
 use kennel_types::api::{
-    AdoptAnswer, AdoptRequest, AnswerView, AskRequest, ByRequest, CreateRequest, DaemonView,
-    EndStraysRequest, InputRequest, InspectView, ListRequest, MemberAnswer, NewMember, PlanRequest,
-    PlanResumeRequest, PruneAnswer, PruneRequest, ReplaceRequest, ReportRequest, ResumeRequest,
-    SessionPage, ShutdownLine, ShutdownRequest, SignalRequest, StopAnswer, StopRequest,
-    StraysEnded, StraysView, WorktreeLosses, WorktreesView,
+    AdoptRequest, AdoptResponse, AnswerView, AskRequest, ByRequest, CreateMemberRequest,
+    CreateRequest, DaemonView, EndStraysRequest, InputRequest, InspectView, ListRequest,
+    MemberView, PlanRequest, PlanResumeRequest, PruneRequest, PruneResponse, ReplaceRequest,
+    ReportRequest, ResumeRequest, SessionPage, ShutdownLine, ShutdownRequest, SignalRequest,
+    StopRequest, StopResponse, StraysEnded, StraysView, WorktreeLosses, WorktreesView,
 };
 use kennel_types::plan::PlanView;
 use kennel_types::{EventView, SessionView};
@@ -73,7 +73,7 @@ fn sessions() -> Vec<Endpoint> {
             ("stopSession", "Stops all processes of a session and reports the outcome"),
         )
         .body::<StopRequest>()
-        .answer::<StopAnswer>(200),
+        .answer::<StopResponse>(200),
         post(
             "/v1/sessions/{reference}/resume",
             sessions::resume,
@@ -140,22 +140,22 @@ fn sessions() -> Vec<Endpoint> {
             ("previewPrune", "Lists the sessions that a prune would remove"),
         )
         .query::<PruneRequest>()
-        .answer::<PruneAnswer>(200),
+        .answer::<PruneResponse>(200),
         post("/v1/prune", sessions::prune, ("prune", "Removes ended sessions from the record"))
             .body::<PruneRequest>()
-            .answer::<PruneAnswer>(200),
+            .answer::<PruneResponse>(200),
     ]
 }
 
 fn members() -> Vec<Endpoint> {
     vec![
         get("/v1/members", members::list, ("listMembers", "Lists members"))
-            .answer::<Vec<MemberAnswer>>(200),
+            .answer::<Vec<MemberView>>(200),
         post("/v1/members", members::add, ("addMember", "Adds a member"))
-            .body::<NewMember>()
-            .answer::<MemberAnswer>(201),
+            .body::<CreateMemberRequest>()
+            .answer::<MemberView>(201),
         get("/v1/members/{name}", members::show, ("getMember", "Shows a member"))
-            .answer::<MemberAnswer>(200),
+            .answer::<MemberView>(200),
         delete("/v1/members/{name}", members::remove, ("removeMember", "Removes a member"))
             .query::<members::RemoveQuery>(),
     ]
@@ -220,7 +220,7 @@ fn misc_endpoints() -> Vec<Endpoint> {
             ("adopt", "Adopts a process that a user started as a session"),
         )
         .body::<AdoptRequest>()
-        .answer::<AdoptAnswer>(201),
+        .answer::<AdoptResponse>(201),
         post(
             "/v1/report",
             processes::report,

@@ -3,28 +3,28 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use kennel_types::api::{MemberAnswer, NewMember};
+use kennel_types::api::{CreateMemberRequest, MemberView};
 use serde::Deserialize;
 
 use crate::api::Api;
 use crate::error::HandlerResult;
 use crate::extract::{JsonBody, Params};
 
-pub(crate) async fn list(State(api): State<Api>) -> HandlerResult<Json<Vec<MemberAnswer>>> {
+pub(crate) async fn list(State(api): State<Api>) -> HandlerResult<Json<Vec<MemberView>>> {
     Ok(Json(api.daemon.list_members().await?))
 }
 
 pub(crate) async fn show(
     State(api): State<Api>,
     Path(name): Path<String>,
-) -> HandlerResult<Json<MemberAnswer>> {
+) -> HandlerResult<Json<MemberView>> {
     Ok(Json(api.daemon.show_member(name).await?))
 }
 
 pub(crate) async fn add(
     State(api): State<Api>,
-    JsonBody(member): JsonBody<NewMember>,
-) -> HandlerResult<(StatusCode, Json<MemberAnswer>)> {
+    JsonBody(member): JsonBody<CreateMemberRequest>,
+) -> HandlerResult<(StatusCode, Json<MemberView>)> {
     Ok((StatusCode::CREATED, Json(api.daemon.add_member(member).await?)))
 }
 

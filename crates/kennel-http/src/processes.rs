@@ -5,8 +5,8 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use kennel_daemon::ApiError;
 use kennel_types::api::{
-    AdoptAnswer, AdoptRequest, EndStraysRequest, InputRequest, ReportRequest, SignalRequest,
-    StraysEnded, StraysView, Text,
+    AdoptRequest, AdoptResponse, EndStraysRequest, InputRequest, OsText, ReportRequest,
+    SignalRequest, StraysEnded, StraysView,
 };
 
 use crate::api::Api;
@@ -18,7 +18,7 @@ pub(crate) async fn adopt(
     State(api): State<Api>,
     peer: Peer,
     JsonBody(request): JsonBody<AdoptRequest>,
-) -> HandlerResult<(StatusCode, Json<AdoptAnswer>)> {
+) -> HandlerResult<(StatusCode, Json<AdoptResponse>)> {
     Ok((StatusCode::CREATED, Json(api.daemon.adopt(request, peer.pid).await?)))
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn input(
     Path(reference): Path<String>,
     JsonBody(InputRequest { hex, eof }): JsonBody<InputRequest>,
 ) -> HandlerResult<StatusCode> {
-    let bytes = std::ffi::OsString::try_from(Text::Bytes { hex }).map_err(ApiError::invalid)?;
+    let bytes = std::ffi::OsString::try_from(OsText::Bytes { hex }).map_err(ApiError::invalid)?;
     api.daemon.send_input(reference, bytes.as_encoded_bytes(), eof).await?;
     Ok(StatusCode::NO_CONTENT)
 }

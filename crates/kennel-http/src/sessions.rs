@@ -5,10 +5,11 @@ use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kennel_daemon::{ApiError, Until};
+use kennel_daemon::ApiError;
+use kennel_types::api::Until;
 use kennel_types::api::{
-    ByRequest, CreateRequest, InspectView, ListRequest, PruneAnswer, PruneRequest, ResumeRequest,
-    StdinFrom, StopAnswer, StopRequest,
+    ByRequest, CreateRequest, InspectView, ListRequest, PruneRequest, PruneResponse, ResumeRequest,
+    StdinFrom, StopRequest, StopResponse,
 };
 use kennel_types::{SessionId, SessionView};
 use serde::Deserialize;
@@ -125,7 +126,7 @@ pub(crate) async fn stop(
     State(api): State<Api>,
     Path(reference): Path<String>,
     JsonBody(request): JsonBody<StopRequest>,
-) -> HandlerResult<Json<StopAnswer>> {
+) -> HandlerResult<Json<StopResponse>> {
     Ok(Json(api.daemon.stop(reference, request).await?))
 }
 
@@ -148,7 +149,7 @@ pub(crate) async fn remove(
 pub(crate) async fn prune(
     State(api): State<Api>,
     JsonBody(request): JsonBody<PruneRequest>,
-) -> HandlerResult<Json<PruneAnswer>> {
+) -> HandlerResult<Json<PruneResponse>> {
     Ok(Json(api.daemon.prune(&request).await?))
 }
 
@@ -156,7 +157,7 @@ pub(crate) async fn prune(
 pub(crate) async fn preview_prune(
     State(api): State<Api>,
     Params(request): Params<PruneRequest>,
-) -> HandlerResult<Json<PruneAnswer>> {
+) -> HandlerResult<Json<PruneResponse>> {
     Ok(Json(api.daemon.preview_prune(&request).await?))
 }
 

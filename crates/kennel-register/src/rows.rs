@@ -1,6 +1,6 @@
 //! Every SQL statement on the register's tables.
 
-use kennel_core::{Member, Wanted};
+use kennel_core::{DesiredState, Member};
 use kennel_types::{EventView, Phase, SessionId, StartedBy, timestamp::rfc3339};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -275,18 +275,7 @@ fn unsigned(number: i64) -> u64 {
 }
 
 fn phase_text(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Queued => "queued",
-        Phase::Making => "making",
-        Phase::Reserved => "reserved",
-        Phase::Launching => "launching",
-        Phase::Starting => "starting",
-        Phase::Running => "running",
-        Phase::Stopping => "stopping",
-        Phase::Lost => "lost",
-        Phase::Reaped => "reaped",
-        Phase::Cleaned => "cleaned",
-    }
+    phase.name()
 }
 
 fn started_by_text(started_by: StartedBy) -> &'static str {
@@ -296,9 +285,9 @@ fn started_by_text(started_by: StartedBy) -> &'static str {
     }
 }
 
-fn wanted_text(wanted: Wanted) -> &'static str {
+fn wanted_text(wanted: DesiredState) -> &'static str {
     match wanted {
-        Wanted::Running => "running",
-        Wanted::Stopped { .. } => "stopped",
+        DesiredState::Running => "running",
+        DesiredState::Stopped { .. } => "stopped",
     }
 }

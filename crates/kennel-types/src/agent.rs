@@ -1,120 +1,123 @@
-//! What an agent is asked, and how: the part of a session's spec that makes a prompt of it.
+//! The part of a session's spec that describes an agent and its prompt.
 
 use serde::{Deserialize, Serialize};
 
 use crate::unset::is_unset;
 
-/// A prompt to an agent, or a person's chat with it. The prompt itself is not here: like the environment it goes by memory,
-/// and is on no record.
+/// An agent that a session runs: with a prompt, or interactively. The prompt itself is not part of
+/// the spec; like the environment, it is passed on in memory and never stored with the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentSpec {
-    /// Who is asked, and how.
-    pub seat: Seat,
-    /// The member that is asked, if one is.
+    /// The agent program and its settings.
+    pub seat: AgentSettings,
+    /// The member that is asked, if any.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub member: Option<String>,
-    /// Which conversation it belongs to, as it was asked.
+    /// The requested conversation.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub wish: Wish,
-    /// The conversation that this launch goes on with: what was made of the wish. None: it begins a new one.
+    pub wish: ConversationChoice,
+    /// The conversation that this launch continues. Null: it starts a new one.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub conversation: Option<String>,
-    /// A sum of the prompt, by which the same request is known again.
+    /// A hash of the prompt, by which a repeated request is recognized.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub prompt_sum: String,
-    /// How often it may be tried again by itself, if the provider is to blame.
+    /// How often to retry if the provider fails.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub retries: u32,
-    /// How long it may take in all before no further try is begun, in milliseconds; none: for ever.
+    /// The time within which retries may start, in milliseconds. Null: no limit.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub retry_within_ms: Option<u64>,
-    /// Whether an attempt that did work, or may have, is tried again as well.
+    /// Whether to retry an attempt that did work, or may have.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub replay: bool,
-    /// Whether it ends if whoever asked goes without a word: they wait for it, tied.
+    /// Whether the session ends when the client disconnects.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub tied: bool,
-    /// Whether it is no prompt: the agent is started on a terminal, for a person to talk to. It is not judged.
+    /// Whether the agent runs interactively on a terminal, without a prompt. Kennel does not judge
+    /// it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub interactive: bool,
-    /// The plan that it is a part of, if it is.
+    /// The plan that the session is part of, if any.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub plan: Option<PlanSeat>,
+    pub plan: Option<PlanPosition>,
 }
 
-/// An agent program, and how it is used.
+/// An agent program and its settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Seat {
-    /// `claude`, `codex`, `gemini`, `opencode`, or the name of one that is described.
+pub struct AgentSettings {
+    /// The agent: `claude`, `codex`, `gemini`, `opencode`, or the name of a described agent.
     pub agent: String,
     /// The description of an agent that Kennel has no code for, as TOML.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub description: Option<String>,
-    /// Which model; the agent's own choice if none.
+    /// The model. The default is the agent's own choice.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub model: Option<String>,
-    /// How many turns it may take; the agent's own choice if none.
+    /// The maximum number of turns. The default is the agent's own choice.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub turns: Option<u32>,
-    /// What it may do without asking.
+    /// What the agent may do without asking.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub permissions: Permissions,
-    /// Further arguments, as they are.
+    /// Additional arguments, passed on unchanged.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub args: Vec<String>,
 }
 
-/// What an agent may do without asking; there is nobody to be asked.
+/// What an agent may do without asking. There is no user that it could ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Permissions {
-    /// What its own settings say.
+    /// What its own settings allow.
     #[default]
     Default,
-    /// Look, and change nothing.
+    /// Read only.
     ReadOnly,
-    /// Change files in its folder.
+    /// Change files in its directory.
     Edit,
     /// Anything.
     All,
 }
 
-/// Which conversation a prompt shall belong to.
+/// The conversation that a prompt belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "conversation")]
-pub enum Wish {
-    /// The one that the member had last, if it had one: if that turns out not to be there any more, a new one.
+pub enum ConversationChoice {
+    /// The member's latest conversation, if it has one. If the agent does not know it any more, a
+    /// new one.
     #[default]
     Continue,
-    /// A new one.
+    /// A new conversation.
     Fresh,
-    /// This one, and no other in its place.
+    /// This conversation. No other conversation takes its place.
     Resume {
-        /// Which.
+        /// The id of the conversation.
         id: String,
     },
 }
 
 impl AgentSpec {
-    /// As it was asked for, without what was decided on it. Whether somebody waits for it does not count.
+    /// Returns the spec as it was requested, without the decisions made since. Whether the client
+    /// waits does not count.
     #[must_use]
     pub fn as_asked(&self) -> Self {
         Self { conversation: None, tied: false, ..self.clone() }
     }
 }
 
-/// A place in a plan.
+/// The position of a session in a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlanSeat {
-    /// The plan's id.
+pub struct PlanPosition {
+    /// The id of the plan.
     pub plan: String,
-    /// The agent's name in it: `STAGE.AGENT`.
+    /// The agent in the plan: `STAGE.AGENT`.
     pub name: String,
-    /// For the how manieth time it is asked.
+    /// Which ask of this agent it is, from 1.
     pub ask: u32,
 }

@@ -1,4 +1,4 @@
-//! The shapes of the daemon's HTTP API, shared by daemon and clients.
+//! The requests and views of the daemon's HTTP API, shared by the daemon and its clients.
 
 mod access;
 mod answer;
@@ -11,6 +11,7 @@ mod problem;
 mod schema;
 mod start;
 mod text;
+mod until;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -18,61 +19,62 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use access::{
-    LinkRequest, LinkView, ListenRequest, ListenState, ListenView, MeView, NewToken, RevokeAnswer,
-    Scope, SecretView, TokenKind, TokenView, WayIn,
+    AccessMethod, CreateTokenRequest, LinkRequest, LinkView, ListenRequest, ListenState,
+    ListenView, MeView, RevokeResponse, Scope, SecretView, TokenKind, TokenView,
 };
 pub use answer::AnswerView;
 pub use ask::{AskError, AskRequest};
 pub use environment::Environment;
-pub use list::{LimitError, ListRequest, Order, SessionPage};
-pub use member::NewMember;
-pub use problem::Problem;
-pub use start::{CreateRequest, NothingElse, ResumeRequest, StdinFrom, TerminalSettings};
-pub use text::Text;
+pub use list::{ListOrder, ListRequest, PageLimitError, SessionPage};
+pub use member::CreateMemberRequest;
+pub use problem::ProblemDetails;
+pub use start::{CreateRequest, DenyUnknownFields, ResumeRequest, StdinFrom, TerminalSettings};
+pub use text::OsText;
+pub use until::Until;
 pub use watch::{CheckView, ReadyView, SessionUsage, UsageHistory, UsageRequest, UsageSample};
 
-use crate::agent::Seat;
+use crate::agent::AgentSettings;
 use crate::id::LaunchToken;
 use crate::plan::PlanSpec;
-use crate::report::{Report, Title};
+use crate::report::{AgentReport, Title};
 use crate::session::Survivor;
 use crate::spec::PenKind;
-use crate::verdict::{Usage, VerdictKind};
+use crate::verdict::{TokenUsage, VerdictKind};
 use crate::view::{EventView, LaunchView, SessionView, WorktreeView};
 
-/// A member, as programs are shown it. Field names are stable: added to, never changed.
+/// A member as programs see it. Field names are stable: fields are added, never renamed or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MemberAnswer {
-    /// Its name.
+pub struct MemberView {
+    /// The member's name.
     pub name: String,
-    /// Who sits there.
-    pub seat: Seat,
-    /// The folder that it works in.
+    /// The agent program that the member runs, and its settings.
+    pub seat: AgentSettings,
+    /// The directory that the member works in.
     pub cwd: String,
-    /// The conversation that it had last.
+    /// The member's latest conversation.
     pub conversation: Option<String>,
-    /// What it has used up so far.
-    pub usage: Usage,
-    /// How many attempts at prompts were judged.
+    /// The tokens and cost of all its prompts so far.
+    pub usage: TokenUsage,
+    /// The number of judged attempts at prompts.
     pub attempts: u64,
-    /// What became of the last one.
+    /// The verdict of the latest attempt.
     pub last_verdict: Option<VerdictKind>,
-    /// Which session that was.
+    /// The session of the latest attempt.
     pub last_session: Option<String>,
-    /// When: RFC 3339.
+    /// When the latest attempt was judged, in RFC 3339.
     pub last_at: Option<String>,
-    /// The session of the prompt that it works on.
+    /// The session of the prompt that the member works on now.
     pub busy_with: Option<String>,
-    /// Since when.
+    /// When that prompt started, in RFC 3339.
     pub busy_since: Option<String>,
-    /// How many prompts wait for it in line.
+    /// The number of prompts that are queued for this member.
     pub waiting: u64,
-    /// When it was added.
+    /// When the member was added, in RFC 3339.
     pub created_at: String,
 }
 
-/// A run of a plan, with the surroundings of whoever wants it.
+/// A request to run a plan, with the environment of the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -80,196 +82,196 @@ pub struct PlanRequest {
     /// The plan, with all its prompts.
     #[serde(deserialize_with = "PlanSpec::asked")]
     pub spec: PlanSpec,
-    /// A value for each of its inputs.
+    /// A value for each input of the plan.
     #[serde(default)]
     pub inputs: BTreeMap<String, String>,
-    /// As in [`CreateRequest`].
-    #[serde(default = "Environment::of_nobody")]
+    /// The environment of the agents, as in [`CreateRequest`].
+    #[serde(default = "Environment::minimal")]
     pub env: Environment,
-    /// The folder in which agents work that name none, exactly.
-    pub cwd: Text,
-    /// The client's umask.
+    /// The directory for agents that name none, as exact bytes.
+    pub cwd: OsText,
+    /// The umask of the agents.
     #[serde(default = "start::umask")]
     pub umask: u32,
-    /// The client's limits: resource, soft, hard.
+    /// The resource limits of the agents: resource, soft limit, hard limit.
     #[serde(default)]
     pub limits: Vec<(u32, u64, u64)>,
-    /// Which pen its sessions get.
+    /// The kind of pen for its sessions.
     #[serde(default)]
     pub pen: PenKind,
-    /// Whether it is cancelled if whoever wants it goes without a word: they wait for it, tied.
+    /// Whether the daemon cancels the plan when the client disconnects.
     #[serde(default)]
     pub tied: bool,
-    /// Who asks, for the event log.
+    /// The name of the caller, for the event log.
     #[serde(default)]
     pub by: String,
 }
 
-/// The same plan once more, for what is not done.
+/// A request to resume a plan: agents without an answer are asked again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlanResumeRequest {
-    /// That goes for what may have run, too.
+    /// Whether to repeat agents that may have run already.
     #[serde(default)]
     pub replay: bool,
-    /// As in [`PlanRequest`].
-    #[serde(default = "Environment::of_nobody")]
+    /// The environment of the agents, as in [`PlanRequest`].
+    #[serde(default = "Environment::minimal")]
     pub env: Environment,
-    /// The client's umask.
+    /// The umask of the agents.
     #[serde(default = "start::umask")]
     pub umask: u32,
-    /// The client's limits: resource, soft, hard.
+    /// The resource limits of the agents: resource, soft limit, hard limit.
     #[serde(default)]
     pub limits: Vec<(u32, u64, u64)>,
-    /// As in [`PlanRequest`].
+    /// Whether the daemon cancels the plan when the client disconnects.
     #[serde(default)]
     pub tied: bool,
-    /// Who asks, for the event log.
+    /// The name of the caller, for the event log.
     #[serde(default)]
     pub by: String,
 }
 
-/// A process that a user started, to be followed as a session.
+/// A request to adopt a process that a user started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AdoptRequest {
-    /// Its pid.
+    /// The pid of the process.
     pub pid: i32,
-    /// Which process exactly, for those who have seen to it that the pid is nobody else's: as
-    /// `boot namespace pid inode|tick number`. Without it whoever has the pid now is meant.
+    /// The exact identity of the process, as `boot namespace pid inode|tick number`, for clients
+    /// that know it. Without it, the daemon takes the process that has the pid now.
     #[serde(default)]
     pub identity: Option<String>,
-    /// A name for people.
+    /// A name for the session.
     #[serde(default)]
     pub name: Option<String>,
-    /// What it is about.
+    /// A title for the session.
     #[serde(default)]
     pub title: Option<Title>,
-    /// Who asks, for the event log.
+    /// The name of the caller, for the event log.
     #[serde(default)]
     pub by: String,
 }
 
-/// What it can report with, as an agent that Kennel has started can.
+/// The new session of an adopted process, and the credentials for its reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AdoptAnswer {
-    /// The session that follows it.
+pub struct AdoptResponse {
+    /// The session that follows the process.
     pub session: SessionView,
-    /// The secret for its reports.
+    /// The secret that the process sends with its reports.
     pub token: LaunchToken,
-    /// A file with the same, which only its owner can read.
+    /// A file with the same secret, readable by its owner only.
     pub token_file: String,
-    /// The daemon's socket.
+    /// The path of the daemon's socket.
     pub socket: String,
 }
 
-/// What an agent tells of itself.
+/// A report that an agent sends about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportRequest {
-    /// What.
+    /// The report.
     #[serde(flatten)]
-    pub report: Report,
-    /// The session that it is about, or the launch: `$KENNEL_SESSION`.
+    pub report: AgentReport,
+    /// The session or launch that the report is about: `$KENNEL_SESSION`.
     #[serde(default)]
     pub session: String,
-    /// The secret of its launch.
+    /// The secret of the launch.
     pub token: Option<LaunchToken>,
 }
 
-/// A wish for the end of a session.
+/// A request to stop a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StopRequest {
-    /// Between TERM and KILL; the session's own grace if not given.
+    /// The time between TERM and KILL. The default is the session's own grace.
     pub grace_ms: Option<u64>,
-    /// KILL at once.
+    /// Whether to send KILL at once.
     #[serde(default)]
     pub now: bool,
-    /// Who asks, for the event log.
+    /// The name of the caller, for the event log.
     #[serde(default)]
     pub by: String,
-    /// How long to wait for the end; without it, as long as it may take. Then the answer is that somebody is left, and it goes
-    /// on all the same.
+    /// How long to wait for the end. The default is to wait as long as it takes. After this time
+    /// the response is `still_alive`, and the stop continues.
     pub wait_ms: Option<u64>,
 }
 
-/// What came of a stop.
+/// The result of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopResult {
-    /// It was seen to end.
+    /// Kennel saw the session end.
     Stopped,
-    /// It had ended before.
+    /// The session had ended before the request.
     AlreadyGone,
-    /// Somebody is left; Kennel goes on trying.
+    /// Processes are still alive. Kennel keeps trying.
     StillAlive,
 }
 
-/// The answer to a stop.
+/// The response to a stop request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct StopAnswer {
-    /// What came of it.
+pub struct StopResponse {
+    /// The result.
     pub result: StopResult,
-    /// Who is left.
+    /// The processes that are still alive.
     pub survivors: Vec<Survivor>,
-    /// The session now.
+    /// The session after the stop.
     pub session: SessionView,
-    /// How long it took.
+    /// How long the stop took.
     pub took_ms: u64,
 }
 
-/// One line of the answer to a stop of the daemon.
+/// One line of the response to a shutdown of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ShutdownLine {
-    /// This became of a session.
-    Session(Box<StopAnswer>),
-    /// That was all.
+    /// The result for one session.
+    Session(Box<StopResponse>),
+    /// The last line: the daemon has stopped every session.
     Done {
         /// Always true.
         done: bool,
     },
 }
 
-/// How the daemon shall go.
+/// A request to shut the daemon down.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShutdownRequest {
-    /// Leave the sessions running.
+    /// Whether to leave the sessions running.
     #[serde(default)]
     pub keep: bool,
-    /// As for a stop.
+    /// The time between TERM and KILL, as in [`StopRequest`].
     pub grace_ms: Option<u64>,
 }
 
-/// A planned restart.
+/// A request to restart the daemon in place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReplaceRequest {
-    /// The program to start; the same one if not given.
+    /// The program to start. The default is the same program.
     pub program: Option<String>,
 }
 
-/// A signal.
+/// A request to send a signal to every process in a session's pen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SignalRequest {
-    /// Its number.
+    /// The number of the signal.
     pub signal: i32,
 }
 
-/// Input.
+/// Input for a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -277,209 +279,211 @@ pub struct InputRequest {
     /// The bytes, in hex.
     #[serde(default)]
     pub hex: String,
-    /// Whether that is the end of it.
+    /// Whether to close the input after these bytes.
     #[serde(default)]
     pub eof: bool,
 }
 
-/// Who does it, for the event log.
+/// The name of the caller, for the event log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ByRequest {
-    /// Who.
+    /// The name of the caller.
     #[serde(default)]
     pub by: String,
 }
 
-/// What to prune; the query of a `GET`, which only says what would be.
+/// Which ended sessions to remove. As the query of a `GET`, it only lists what would be removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PruneRequest {
-    /// Only what ended longer ago than this.
+    /// Remove only sessions that ended longer ago than this.
     pub older_than_ms: Option<u64>,
 }
 
-/// What was pruned.
+/// The result of a prune.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PruneAnswer {
-    /// The ids.
+pub struct PruneResponse {
+    /// The ids of the removed sessions.
     pub removed: Vec<String>,
-    /// Those that stay on record since their worktree is kept.
+    /// Sessions that were not removed because their worktree is kept.
     #[serde(default)]
     pub with_worktrees: Vec<String>,
-    /// Those that stay on record since their key is still held: asked for again, they are the answer.
+    /// Sessions that were not removed because their idempotency key is still valid.
     #[serde(default)]
     pub with_keys: Vec<String>,
 }
 
-/// The daemon.
+/// The state of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DaemonView {
-    /// Its pid.
+    /// The pid of the daemon.
     pub pid: i32,
-    /// The yard's.
+    /// The pid of the yard.
     pub yard_pid: Option<i32>,
-    /// The program's version.
+    /// The version of the program.
     pub version: String,
-    /// The home.
+    /// The path of the home.
     pub home: String,
-    /// Its id.
+    /// The id of the home.
     pub home_id: String,
-    /// When it started.
+    /// When the daemon started, in RFC 3339.
     pub started_at: String,
-    /// Sessions that are not cleaned.
+    /// The number of sessions that are not cleaned.
     pub live: u64,
-    /// All that are on record.
+    /// The number of all recorded sessions.
     pub total: u64,
-    /// What it was started with; none from an older version.
+    /// The settings in force.
     #[serde(default)]
     pub settings: Option<SettingsView>,
-    /// The API over TCP, if it was asked for.
+    /// The TCP listener, if it is enabled.
     #[serde(default)]
     pub listen: Option<ListenView>,
-    /// Where things are, for the `env` of requests: what it has of the environment of whoever started it (`PATH`, `HOME`,
-    /// `LANG`, …). Nothing secret.
+    /// Variables of the daemon's own environment that are useful in the `env` of requests (`PATH`,
+    /// `HOME`, `LANG`, …). They contain no secrets.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
 }
 
-/// The settings of a daemon, as they are in force: from kennel.toml and the environment of whoever started it. The names
-/// are those of the configuration.
+/// The daemon's settings in force, from kennel.toml and the daemon's environment. The names are
+/// those of the configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SettingsView {
-    /// How many sessions may live at once; none: any number.
+    /// The maximum number of live sessions. Null means no limit.
     pub max_live: Option<u32>,
-    /// How many may be launched at once; none: any number.
+    /// The maximum number of sessions that are launched at the same time. Null means no limit.
     pub max_launching: Option<u32>,
-    /// How many with such names may live at once.
+    /// The maximum number of live sessions for each name pattern.
     pub max_live_by_name: BTreeMap<String, u32>,
-    /// How long the key of one that has ended stands for it.
+    /// How long an idempotency key stays valid after its session ended.
     pub key_retention_ms: u64,
-    /// How many that have ended stay on record.
+    /// The number of ended sessions to keep on record.
     pub ended_kept: u64,
-    /// So many bytes must be free on the disk.
+    /// The free disk space that a launch requires, in bytes.
     pub min_free_disk: u64,
-    /// So many bytes of memory must be free.
+    /// The free memory that a launch requires, in bytes.
     pub min_free_memory: u64,
-    /// Where worktrees go.
+    /// The directory for worktrees.
     pub worktrees: String,
 }
 
 /// A process of a session, in `inspect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MemberView {
-    /// Its pid.
+pub struct ProcessView {
+    /// The pid.
     pub pid: i32,
-    /// Its parent's.
+    /// The pid of its parent.
     pub parent: i32,
-    /// Its program's short name.
+    /// The short name of its program.
     pub name: String,
     /// The kernel's state letter.
     pub state: String,
-    /// Its command line.
+    /// The command line.
     pub command: String,
 }
 
-/// What a pen uses.
+/// The resources that a pen uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageView {
-    /// CPU time of all its processes.
+    /// The CPU time of all its processes so far.
     pub cpu_ms: u64,
-    /// Memory now.
+    /// The memory in use now.
     pub memory_bytes: u64,
-    /// Processes now.
+    /// The number of processes now.
     pub processes: u32,
 }
 
-/// Everything about a session.
+/// All details of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InspectView {
     /// The session.
     pub session: SessionView,
-    /// Who is in its pen.
-    pub members: Vec<MemberView>,
-    /// What it uses, while it lives.
+    /// The processes in its pen.
+    pub members: Vec<ProcessView>,
+    /// The resources that it uses, while it is live.
     pub usage: Option<UsageView>,
-    /// What happened to it.
+    /// The events of the session.
     pub timeline: Vec<EventView>,
     /// Its launch.
     pub launch: LaunchView,
     /// All launches of the session, the first one first.
     #[serde(default)]
     pub launches: Vec<SessionView>,
-    /// The keeper's pid, while there is one.
+    /// The pid of the keeper, while it is alive.
     pub keeper_pid: Option<i32>,
-    /// What could not be found out, and why.
+    /// Details that could not be determined, and why.
     pub trouble: Vec<String>,
 }
 
-/// A process that bears this home's mark and belongs to no live session.
+/// A process that carries this home's mark and belongs to no live session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StrayView {
-    /// Its pid.
+    /// The pid.
     pub pid: i32,
-    /// Its program's short name.
+    /// The short name of its program.
     pub name: String,
-    /// Its command line.
+    /// The command line.
     pub command: String,
-    /// The session whose mark it bears.
+    /// The session whose mark it carries.
     pub session: String,
-    /// By what it is known: `pen` or `cookie`.
+    /// How Kennel recognized it: `pen` or `cookie`.
     pub mark: String,
 }
 
-/// What was found.
+/// The strays of this home.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StraysView {
-    /// Those of no live session.
+    /// Processes that belong to no live session.
     pub strays: Vec<StrayView>,
-    /// Those of a live session that are not in its pen: another daemon started them. Not owned.
+    /// Processes of a live session that are outside its pen, because another daemon started them.
+    /// Kennel does not own them.
     pub outside: Vec<StrayView>,
 }
 
-/// Which strays shall be ended.
+/// A request to end strays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndStraysRequest {
-    /// Only these, as they were shown: whoever has become one meanwhile is left alone. None: all there are.
+    /// End only these strays. Processes that became strays later are left alone. Null ends all
+    /// strays.
     #[serde(default)]
     pub only: Option<Vec<StrayRef>>,
 }
 
-/// A stray: its number alone may be another's by now.
+/// A reference to a stray. The pid alone is not enough, because another process may have it by now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StrayRef {
-    /// Its pid.
+    /// The pid.
     pub pid: i32,
-    /// The session that it is of.
+    /// The session whose mark the process carries.
     pub session: String,
 }
 
-/// What came of ending strays.
+/// The result of ending strays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StraysEnded {
-    /// These are gone.
+    /// The strays that ended.
     pub ended: Vec<StrayView>,
-    /// These are not.
+    /// The strays that are still alive.
     pub still_alive: Vec<StrayView>,
 }
 
-/// The worktrees of sessions: those in use, and those that are kept.
+/// The worktrees of sessions: in use, or kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorktreesView {
@@ -487,21 +491,21 @@ pub struct WorktreesView {
     pub worktrees: Vec<WorktreeView>,
 }
 
-/// What would be lost with a worktree, or was.
+/// The work that would be lost, or was lost, with a worktree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossesView {
-    /// Everything, each in a sentence with its figure; empty: nothing.
+    /// One sentence for each loss, with its number. Empty means that nothing is lost.
     pub why: Vec<String>,
-    /// How many files have changes that are not committed, at least.
+    /// The number of files with uncommitted changes. There may be more.
     pub changes: u64,
-    /// The first few of them.
+    /// The first few of these files.
     pub changed: Vec<String>,
-    /// How many commits are on no other branch.
+    /// The number of commits that are on no other branch.
     pub commits: u64,
-    /// The newest of them.
+    /// The newest of these commits.
     pub newest: Vec<CommitView>,
-    /// Set if it can't be told what is in it: why. Then there may be anything.
+    /// Why the contents of the worktree are unknown, if they are. It may then contain anything.
     pub unknown: Option<String>,
 }
 
@@ -509,19 +513,19 @@ pub struct LossesView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommitView {
-    /// Its id.
+    /// The commit id.
     pub id: String,
-    /// The first line of its message.
+    /// The first line of the commit message.
     pub subject: String,
 }
 
-/// A worktree, and what would be lost with it or was.
+/// A worktree, and the work that would be or was lost with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorktreeLosses {
     /// The worktree.
     pub worktree: WorktreeView,
-    /// What.
+    /// The losses.
     pub losses: LossesView,
 }
 
@@ -530,16 +534,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_is_checked_when_it_is_read() {
+    fn refuses_an_invalid_report() {
         let read = |json: &str| serde_json::from_str::<ReportRequest>(json);
         let request = read(r#"{"report":"title","title":"tests","token":"0a"}"#).unwrap();
-        assert!(matches!(&request.report, Report::Title { title } if title.as_ref() == "tests"));
+        assert!(
+            matches!(&request.report, AgentReport::Title { title } if title.as_ref() == "tests")
+        );
         assert!(!format!("{request:?}").contains("0a"), "{request:?}");
         assert!(read(r#"{"report":"ready","token":null}"#).is_ok());
         for (wrong, what) in [
             (r#"{"report":"title","title":"a\u001b[2J","token":null}"#, "control characters"),
             (r#"{"report":"title","title":"","token":null}"#, "1 to 200 characters"),
-            (r#"{"report":"progress","percent":101,"token":null}"#, "from 0 to 100, not 101"),
+            (r#"{"report":"progress","percent":101,"token":null}"#, "invalid progress 101"),
             (r#"{"report":"gone","token":null}"#, "unknown variant"),
         ] {
             let error = read(wrong).unwrap_err().to_string();

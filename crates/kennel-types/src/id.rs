@@ -5,40 +5,41 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The characters of an id: digits and letters that are hard to confuse, in the order of their values.
+/// The digits of an id, in the order of their values. Characters that are easy to confuse are left
+/// out.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// Milliseconds from 1970 to 2026: ids count from here, so that they stay short.
+/// Milliseconds from 1970 to 2026. Ids count from here, which keeps them short.
 const EPOCH_MS: u64 = 1_767_225_600_000;
 const TIME_CHARACTERS: u32 = 8;
 const RANDOM_CHARACTERS: u32 = 4;
 
-/// What stands between a session's id and the number of a further launch. It may be part of a pen's name.
+/// Separates a session id from the number of a later launch. Valid in the name of a pen.
 const ATTEMPT_MARK: char = '_';
 
-/// The id of a session's launch: 12 characters, of which the first 8 are the time. A session that is launched
-/// again keeps them, and the nth launch has `_n` behind them. Later ones sort later, and the launches of a
-/// session stand together, in their order.
+/// The id of a launch: 12 characters, of which the first 8 encode the time. The first launch has
+/// the id of its session; the nth launch has `_n` appended. Ids sort by time, and the launches of a
+/// session stay together, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-hjkmnp-tv-z]{12}(_([2-9]|[1-9][0-9]{1,8}))?$")))]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
 
-/// Text that is no id.
+/// A text that is not a session id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no session id: that is {LENGTH} digits and lower-case letters, and _ with a number from 2 on for \
-     a further launch"
+    "invalid session id {0:?}: expected {LENGTH} digits and lower-case letters, and _ with a number from 2 \
+     for a later launch"
 )]
 pub struct ParseIdError(String);
 
 const LENGTH: usize = (TIME_CHARACTERS + RANDOM_CHARACTERS) as usize;
 
 impl SessionId {
-    /// Takes an id from a record.
+    /// Parses an id.
     ///
     /// # Errors
-    /// It is not one.
+    /// The text is not an id.
     pub fn parse(text: &str) -> Result<Self, ParseIdError> {
         let (base, attempt) = match text.split_once(ATTEMPT_MARK) {
             Some((base, attempt)) => (base, Some(attempt)),
@@ -50,57 +51,57 @@ impl SessionId {
         if valid { Ok(Self(text.to_owned())) } else { Err(ParseIdError(text.to_owned())) }
     }
 
-    /// As text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Which launch of its session it is: 1 for the first.
+    /// Returns the number of this launch: 1 for the first.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.0.split_once(ATTEMPT_MARK).and_then(|(_, number)| parse_attempt(number)).unwrap_or(1)
     }
 
-    /// The id of the session, which is that of its first launch.
+    /// Returns the id of the session, which is that of its first launch.
     #[must_use]
     pub fn base(&self) -> Self {
         Self(self.base_str().to_owned())
     }
 
-    /// The id of the launch after this one.
+    /// Returns the id of the following launch.
     #[must_use]
     pub fn next_attempt(&self) -> Self {
         let number = self.attempt().saturating_add(1);
         Self(format!("{}{ATTEMPT_MARK}{number}", self.base_str()))
     }
 
-    /// Whether both are launches of one session.
+    /// Returns whether both are launches of the same session.
     #[must_use]
-    pub fn is_kin_of(&self, other: &Self) -> bool {
+    pub fn is_same_session(&self, other: &Self) -> bool {
         self.base_str() == other.base_str()
     }
 
-    /// The same as text.
+    /// Returns the id of the session as text.
     #[must_use]
     pub fn base_str(&self) -> &str {
         self.0.get(..LENGTH).unwrap_or(&self.0)
     }
 }
 
-/// Whether this text can mean a session or one of its launches by itself, so that it is no name for another.
+/// Returns whether a text has the form of a session or launch id, so that it can't be a name.
 #[must_use]
 pub fn looks_like_id(text: &str) -> bool {
     SessionId::parse(text).is_ok() || parse_first_launch(text).is_some()
 }
 
-/// A number as it is written: without a sign or leading zeros, so that one launch has one id.
+/// Parses a number without a sign or leading zeros, so that a launch has only one id.
 fn parse_attempt(text: &str) -> Option<u32> {
     let plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| plain)
 }
 
-/// Takes `ID_1` for what it means to people: the first launch, even if there are later ones.
+/// Parses `ID_1`, which means the first launch even if later ones exist.
 #[must_use]
 pub fn parse_first_launch(text: &str) -> Option<SessionId> {
     SessionId::parse(text.strip_suffix("_1")?).ok().filter(|id| id.attempt() == 1)
@@ -108,7 +109,7 @@ pub fn parse_first_launch(text: &str) -> Option<SessionId> {
 
 impl Ord for SessionId {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Every look at the table of sessions compares a dozen of them.
+        // The fast path: each lookup in the table of sessions compares a dozen ids.
         if self.0.len() == LENGTH && other.0.len() == LENGTH {
             return self.0.cmp(&other.0);
         }
@@ -143,19 +144,19 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Makes ids that grow, whatever the clock does.
+/// Makes ids that always increase, even if the clock goes back.
 #[derive(Debug, Default)]
 pub struct IdMaker {
     last: u64,
 }
 
 impl IdMaker {
-    /// Goes on after this one.
+    /// Continues after this id.
     pub fn after(&mut self, id: &SessionId) {
         self.last = self.last.max(value_of(id));
     }
 
-    /// The next id, at this time (milliseconds since 1970), with some random bits.
+    /// Returns the next id, from this time (milliseconds since 1970) and some random bits.
     #[must_use]
     pub fn next(&mut self, now_ms: u64, random: u32) -> SessionId {
         let bits = RANDOM_CHARACTERS * 5;
@@ -185,20 +186,20 @@ fn value_of(id: &SessionId) -> u64 {
 pub struct LaunchToken(String);
 
 impl LaunchToken {
-    /// From random bits.
+    /// Makes a token from random bits.
     #[must_use]
     pub fn new(random: u128) -> Self {
         Self(format!("{random:032x}"))
     }
 
-    /// Whether this text is the secret. It takes as long whichever character differs.
+    /// Returns whether a text is the secret, in constant time.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
         let differing = self.0.bytes().zip(text.bytes()).fold(0, |seen, (a, b)| seen | (a ^ b));
         self.0.len() == text.len() && differing == 0
     }
 
-    /// As text, for those who may know it.
+    /// Returns the secret as text.
     #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
@@ -250,7 +251,7 @@ mod tests {
         }
         launches.push(other.clone());
         assert!(launches.is_sorted_by(|a, b| a < b), "{launches:?}");
-        assert!(launches[3].is_kin_of(&one) && !other.is_kin_of(&one));
+        assert!(launches[3].is_same_session(&one) && !other.is_same_session(&one));
         let mut later = IdMaker::default();
         later.after(&launches[11]);
         assert!(later.next(0, 0) > launches[11], "a new session is later than any launch");

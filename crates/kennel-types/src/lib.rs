@@ -19,21 +19,24 @@ mod unset;
 mod verdict;
 mod view;
 
-pub use agent::{AgentSpec, Permissions, PlanSeat, Seat, Wish};
+pub use agent::{AgentSettings, AgentSpec, ConversationChoice, Permissions, PlanPosition};
 pub use id::{IdMaker, LaunchToken, ParseIdError, SessionId, looks_like_id, parse_first_launch};
 pub use member::{MemberNameError, check_member_name};
 pub use ready::{Readiness, ReadinessError, ReadyState};
-pub use report::{Activity, Percent, Report, ReportError, Title};
+pub use report::{AgentActivity, AgentReport, Percent, ReportError, Title};
 pub use restart::{RelaunchState, Restart, RestartError};
-pub use session::{Exit, Kept, Owed, OwedKind, Phase, Reason, StartedBy, Survivor};
+pub use session::{
+    Exit, KeptItem, LaunchFailure, LaunchFailureError, Owed, OwedKind, Phase, Reason, StartedBy,
+    Survivor,
+};
 pub use spec::{
-    KeyError, PenKind, SessionSpec, Terminal, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT,
-    WorktreeSpec, check_key,
+    DEFAULT_LEASE, DEFAULT_LINGER, DEFAULT_OUTPUT_LIMIT, KeyError, PenKind, SessionSpec,
+    TerminalSize, WorktreeSpec, check_key,
 };
 pub use time::{TimeError, parse_time};
 pub use unset::is_unset;
 pub use verdict::{
-    EvidenceSource, Judged, MOST_EVIDENCE, Usage, UsageScope, Verdict, VerdictKind, Work,
+    EvidenceSource, Judged, MAX_EVIDENCE_BYTES, TokenUsage, UsageScope, Verdict, VerdictKind, Work,
     beginning_of,
 };
 pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};

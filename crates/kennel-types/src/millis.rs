@@ -1,29 +1,8 @@
-//! Times as numbers of milliseconds, for `#[serde(with)]`.
-//!
-//! Rows of earlier versions have them as `{"secs": 1, "nanos": 0}`, which is read as well.
+//! Durations as numbers of milliseconds, for `#[serde(with)]`.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Milliseconds(u64),
-    Parts { secs: u64, nanos: u32 },
-}
-
-impl Written {
-    fn time(self) -> Duration {
-        match self {
-            Self::Milliseconds(number) => Duration::from_millis(number),
-            // As many nanoseconds as there may be are no more than a few seconds.
-            Self::Parts { secs, nanos } => {
-                Duration::from_secs(secs).saturating_add(Duration::from_nanos(nanos.into()))
-            }
-        }
-    }
-}
 
 fn number(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
@@ -34,12 +13,12 @@ pub(crate) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, 
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    Written::deserialize(from).map(Written::time)
+    u64::deserialize(from).map(Duration::from_millis)
 }
 
-/// The same for a time that may be none.
+/// Optional durations.
 pub(crate) mod option {
-    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, Written, number};
+    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, number};
 
     pub(crate) fn serialize<S: Serializer>(
         time: &Option<Duration>,
@@ -51,7 +30,7 @@ pub(crate) mod option {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<Written>::deserialize(from)?.map(Written::time))
+        Ok(Option::<u64>::deserialize(from)?.map(Duration::from_millis))
     }
 }
 
@@ -68,15 +47,12 @@ mod tests {
     }
 
     #[test]
-    fn times_are_milliseconds_and_those_of_earlier_rows_are_read_too() {
+    fn durations_are_milliseconds() {
         let read = |text: &str| serde_json::from_str::<Both>(text).unwrap();
         let second = Duration::from_secs(1);
         assert_eq!(read(r#"{"one": 1000}"#), Both { one: second, other: None });
         assert_eq!(read(r#"{"one": 1000, "other": null}"#), Both { one: second, other: None });
-        let parts =
-            r#"{"one": {"secs": 1, "nanos": 0}, "other": {"secs": 0, "nanos": 1000000000}}"#;
-        let both = read(parts);
-        assert_eq!(both, Both { one: second, other: Some(second) });
+        let both = Both { one: second, other: Some(second) };
         assert_eq!(serde_json::to_string(&both).unwrap(), r#"{"one":1000,"other":1000}"#);
         assert!(serde_json::from_str::<Both>(r#"{"one": -1}"#).is_err());
     }

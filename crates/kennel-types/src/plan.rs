@@ -1,9 +1,11 @@
-//! Plans as they are sent and shown: the spec of a plan, the names in it, its views.
+//! Plans on the wire: specs, names and views.
 
 mod name;
 mod spec;
 mod view;
 
-pub use name::{Name, NameError, Place, PlaceError};
-pub use spec::{InputSpec, OnFailure, PlanAgent, PlanSpec, Prompt, StageSpec, Who, WorktreeWish};
+pub use name::{AgentPath, AgentPathError, Name, NameError};
+pub use spec::{
+    InputSpec, OnFailure, PlanAgent, PlanSpec, PlanTarget, PlanWorktree, Prompt, StageSpec,
+};
 pub use view::{PlanAgentStatus, PlanAgentView, PlanStatus, PlanView, StageView};

@@ -1,80 +1,78 @@
-//! By what a session is known to be up.
+//! How Kennel recognizes that a session is ready.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What is waited for. Written as `none`, `line:REGEX`, `socket:PATH`, `tcp:PORT`, `tcp:HOST:PORT`,
-/// `http://HOST/PATH`, `report`.
+/// The sign that a session is ready. Written as `none`, `line:REGEX`, `socket:PATH`, `tcp:PORT`,
+/// `tcp:HOST:PORT`, `http://HOST/PATH`, `report`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Readiness {
-    /// Nothing: it is not asked.
+    /// None: the session is not checked.
     #[default]
     None,
-    /// A line of its output matches this regular expression, which is not checked here.
+    /// A line of its output matches a regular expression. The expression is not validated here.
     Line {
-        /// The expression.
+        /// The regular expression.
         pattern: String,
     },
-    /// This Unix socket accepts.
+    /// A Unix socket accepts connections.
     Socket {
-        /// Its path.
+        /// The path of the socket.
         path: String,
     },
-    /// This TCP port accepts.
+    /// A TCP port accepts connections.
     Tcp {
-        /// Where; this machine if not given.
+        /// The host. The default is this machine.
         host: String,
-        /// Which.
+        /// The port.
         port: u16,
     },
-    /// This address answers with 2xx.
+    /// An HTTP URL responds with 2xx.
     Http {
-        /// The address.
+        /// The URL.
         url: String,
     },
-    /// The agent says so.
+    /// The agent reports that it is ready.
     Report,
 }
 
-/// Text that says nothing to wait for.
+/// A text that is not a valid readiness sign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadinessError {
-    /// Of no kind.
+    /// The kind is unknown.
     #[error(
-        "{0:?} is nothing to wait for: say none, line:REGEX, socket:PATH, tcp:PORT, tcp:HOST:PORT, http://HOST/PATH or report"
+        "invalid readiness {0:?}: expected none, line:REGEX, socket:PATH, tcp:PORT, tcp:HOST:PORT, http://HOST/PATH or report"
     )]
     Kind(String),
-    /// The kind is known, but what comes after it is missing.
-    #[error("{kind:?} needs {what} after it, such as {example}")]
+    /// The kind is known, but its argument is missing.
+    #[error("{kind:?} needs {what}, for example {example}")]
     Missing {
-        /// Which.
+        /// The kind.
         kind: &'static str,
-        /// What is missing.
+        /// The missing argument.
         what: &'static str,
-        /// How it would look.
+        /// An example.
         example: &'static str,
     },
-    /// No port.
-    #[error("{0:?} is no port: that is a number from 1 to 65535")]
+    /// The port is invalid.
+    #[error("invalid port {0:?}: expected a number from 1 to 65535")]
     Port(String),
-    /// No address that can be asked.
-    #[error("{0:?} is no address to ask: that begins with http:// and goes on with a host")]
+    /// The URL is invalid.
+    #[error("invalid URL {0:?}: expected http:// and a host")]
     Url(String),
-    /// An address that needs TLS.
-    #[error(
-        "{0:?} can't be asked, since Kennel speaks no TLS: wait for http://, tcp:, line: or report instead"
-    )]
+    /// The URL needs TLS, which is not supported here.
+    #[error("unsupported URL {0:?}: Kennel can't check https; use http://, tcp:, line: or report")]
     Tls(String),
-    /// It can't be one line.
-    #[error("{0:?} has a control character in it")]
+    /// The text contains a control character.
+    #[error("invalid readiness {0:?}: it contains a control character")]
     Control(String),
 }
 
-/// The host that `tcp:PORT` means.
+/// The host of `tcp:PORT`.
 const THIS_MACHINE: &str = "127.0.0.1";
 
 impl FromStr for Readiness {
@@ -119,7 +117,7 @@ fn missing(kind: &str) -> ReadinessError {
 }
 
 fn tcp(rest: &str) -> Result<Readiness, ReadinessError> {
-    // The last colon: an IPv6 address has some of its own, and stands in brackets.
+    // Split at the last colon: an IPv6 address in brackets contains more of them.
     let (host, port) = rest.rsplit_once(':').unwrap_or((THIS_MACHINE, rest));
     let number = port.parse().ok().filter(|number| *number != 0 && !port.starts_with('+'));
     let port = number.ok_or_else(|| ReadinessError::Port(port.to_owned()))?;
@@ -130,7 +128,7 @@ fn tcp(rest: &str) -> Result<Readiness, ReadinessError> {
     Ok(Readiness::Tcp { host: host.to_owned(), port })
 }
 
-/// Without TLS: what is asked is on this machine, most often.
+/// Parses a URL. TLS is not supported: most checked services are on this machine.
 fn http(url: &str) -> Result<Readiness, ReadinessError> {
     if url.starts_with("https:") {
         return Err(ReadinessError::Tls(url.to_owned()));
@@ -159,26 +157,26 @@ impl fmt::Display for Readiness {
     }
 }
 
-/// Whether a session is up. It never goes back.
+/// Whether a session is ready. It never changes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReadyState {
-    /// Nobody asked.
+    /// Readiness is not checked.
     #[default]
     Unasked,
-    /// Not yet.
+    /// Not ready yet.
     Waiting,
-    /// It is, or was.
+    /// It is or was ready.
     Ready,
-    /// It was not in time, or ended before it was.
+    /// It was not ready in time, or ended before.
     Missed,
 }
 
 impl Readiness {
-    /// How it stands before a launch.
+    /// Returns the state before a launch.
     #[must_use]
-    pub fn at_first(&self) -> ReadyState {
+    pub fn initial_state(&self) -> ReadyState {
         if *self == Self::None { ReadyState::Unasked } else { ReadyState::Waiting }
     }
 }
@@ -198,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_understood() {
+    fn parses_each_kind() {
         let tcp = |host: &str, port| Readiness::Tcp { host: host.into(), port };
         let http = |url: &str| Readiness::Http { url: url.into() };
         for (text, wanted) in [
@@ -218,30 +216,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
-        assert_eq!(message("tcp:0"), "\"0\" is no port: that is a number from 1 to 65535");
+    fn reports_what_is_wrong() {
+        assert_eq!(message("tcp:0"), "invalid port \"0\": expected a number from 1 to 65535");
         for wrong in ["tcp:x", "tcp:65536", "tcp:h:+1", "tcp:h:"] {
-            assert!(message(wrong).contains("is no port"), "{wrong}: {}", message(wrong));
+            assert!(message(wrong).contains("invalid port"), "{wrong}: {}", message(wrong));
         }
-        assert_eq!(message("tcp"), "\"tcp\" needs a port after it, such as tcp:8080");
+        assert_eq!(message("tcp"), "\"tcp\" needs a port, for example tcp:8080");
         for wrong in ["line:", "socket", "http:", "tcp::8"] {
-            assert!(message(wrong).contains("after it, such as"), "{wrong}: {}", message(wrong));
+            assert!(message(wrong).contains(", for example "), "{wrong}: {}", message(wrong));
         }
         for wrong in ["http:localhost", "http://", "http:///x", "http://a b"] {
-            assert!(message(wrong).contains("no address"), "{wrong}: {}", message(wrong));
+            assert!(message(wrong).contains("invalid URL"), "{wrong}: {}", message(wrong));
         }
         for wrong in ["https://x", "http:https://x"] {
-            assert!(message(wrong).contains("no TLS"), "{wrong}: {}", message(wrong));
+            assert!(message(wrong).contains("can't check https"), "{wrong}: {}", message(wrong));
         }
         for wrong in ["", "now", "port:1"] {
-            assert!(message(wrong).contains("say none, line:REGEX"), "{}", message(wrong));
+            assert!(message(wrong).contains("expected none, line:REGEX"), "{}", message(wrong));
         }
         assert!(message("line:a\nb").contains("control character"));
     }
 
     proptest! {
         #[test]
-        fn text_never_breaks_it(text in "(none|report|line|socket|tcp|http)?:?[ -~ü\\n]{0,20}") {
+        fn any_text_parses_or_fails_cleanly(text in "(none|report|line|socket|tcp|http)?:?[ -~ü\\n]{0,20}") {
             if let Ok(readiness) = text.parse::<Readiness>() {
                 prop_assert_eq!(readiness.to_string().parse(), Ok(readiness));
             }

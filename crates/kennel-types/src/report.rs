@@ -1,47 +1,47 @@
-//! What an agent tells of itself.
+//! Reports that an agent sends about itself.
 
 use serde::{Deserialize, Serialize};
 
-/// The most characters of a title.
-const LONGEST_TITLE: usize = 200;
+/// The maximum number of characters in a title.
+const MAX_TITLE_LENGTH: usize = 200;
 
-/// Something that an agent, or a hook in it, tells.
+/// A report from an agent, or from a hook in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "report")]
-pub enum Report {
-    /// It is up.
+pub enum AgentReport {
+    /// The agent is ready.
     Ready,
-    /// It works.
+    /// The agent is working.
     Busy,
-    /// It waits for somebody.
+    /// The agent waits for input.
     Idle,
-    /// What it is about.
+    /// The title of its work.
     Title {
-        /// For people.
+        /// The title, for people.
         title: Title,
     },
-    /// How far it is.
+    /// The progress of its work.
     Progress {
-        /// Of 100.
+        /// The progress, in percent.
         percent: Percent,
     },
 }
 
-/// Text that can't be reported.
+/// Why a report is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
-    /// No title.
+    /// The title is invalid.
     #[error(
-        "a title has 1 to {LONGEST_TITLE} characters, and no control characters: this one has {0}"
+        "invalid title: expected 1 to {MAX_TITLE_LENGTH} characters without control characters, got {0}"
     )]
     Title(String),
-    /// No progress.
-    #[error("progress is a whole number from 0 to 100, not {0}")]
+    /// The progress is invalid.
+    #[error("invalid progress {0}: expected a whole number from 0 to 100")]
     Progress(String),
 }
 
-/// A line for people.
+/// A title: one line of 1 to 200 characters, without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "maxLength" = 200)))]
@@ -55,10 +55,10 @@ impl TryFrom<String> for Title {
     fn try_from(text: String) -> Result<Self, ReportError> {
         let length = text.chars().count();
         if text.chars().any(char::is_control) {
-            return Err(ReportError::Title("some".to_owned()));
+            return Err(ReportError::Title("control characters".to_owned()));
         }
         match length {
-            1..=LONGEST_TITLE => Ok(Self(text)),
+            1..=MAX_TITLE_LENGTH => Ok(Self(text)),
             _ => Err(ReportError::Title(format!("{length} characters"))),
         }
     }
@@ -70,7 +70,7 @@ impl AsRef<str> for Title {
     }
 }
 
-/// From 0 to 100.
+/// A number from 0 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("maximum" = 100)))]
@@ -86,14 +86,14 @@ impl TryFrom<u64> for Percent {
     }
 }
 
-/// Whether an agent works, by its own word.
+/// Whether an agent is working, as it reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Activity {
-    /// It works.
+pub enum AgentActivity {
+    /// The agent is working.
     Busy,
-    /// It waits for somebody.
+    /// The agent waits for input.
     Idle,
 }
 

@@ -1,8 +1,8 @@
-//! Whether a session that has ended is launched again by itself.
+//! The restart policy of a session.
 
 use serde::{Deserialize, Serialize};
 
-/// What is wanted when a launch has failed. Written as `never`, `on-failure`, `on-failure:N`.
+/// What to do when a launch failed. Written as `never`, `on-failure`, `on-failure:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "policy")]
@@ -10,16 +10,16 @@ pub enum Restart {
     /// Nothing.
     #[default]
     Never,
-    /// Another launch.
+    /// Launch the session again.
     OnFailure {
-        /// So often at most, however long it ran in between; none: for ever.
+        /// The maximum number of restarts. Null: no limit.
         most: Option<u32>,
     },
 }
 
-/// Text that is no policy.
+/// A text that is not a restart policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no restart policy: say never, on-failure or on-failure:N, with N from 1 on")]
+#[error("invalid restart policy {0:?}: expected never, on-failure or on-failure:N with N from 1")]
 pub struct RestartError(String);
 
 impl std::str::FromStr for Restart {
@@ -49,21 +49,21 @@ impl std::fmt::Display for Restart {
     }
 }
 
-/// How the next launch of a session stands, in its newest one.
+/// Whether another launch follows the latest one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "relaunch")]
 pub enum RelaunchState {
-    /// Nothing was decided.
+    /// Not decided yet.
     #[default]
     Undecided,
-    /// It will be, after a pause.
+    /// Another launch follows after a pause.
     Pending,
-    /// It was.
+    /// Another launch was started.
     Launched,
-    /// Somebody wanted the end: it will not, whatever the policy says.
+    /// A stop cancelled the restart, regardless of the policy.
     CalledOff {
-        /// Who, or what.
+        /// The name of the caller, or the cause.
         by: String,
     },
 }

@@ -1,50 +1,78 @@
-//! What is known of a session: its phase, how and why it ended, what is left of it.
+//! What is known of a session: its phase, how and why it ended, and what is left of it.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::millis;
 
-/// Who started a session's process.
+/// Who started the process of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StartedBy {
-    /// Kennel: it has a keeper and a pen.
+    /// Kennel started it. It has a keeper and a pen.
     #[default]
     Kennel,
-    /// A user, in their own terminal: it is followed, and nothing but a stop that names it ends it. There is neither
-    /// keeper nor pen, and what it starts is not held.
+    /// A user, in their own terminal. Kennel adopted the process: it watches it, and ends it only on a stop that
+    /// names this session. There is no keeper and no pen, and Kennel does not track the process's children.
     #[serde(rename = "terminal")]
     User,
 }
 
-/// What was seen. The drawing is in the module of `Session::step`.
+/// The phase of a session, as last observed. `kennel-core` has the state diagram, in its lifecycle
+/// module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// On record, and in line: others must end first. No keeper exists, nor was any asked for.
+    /// On record and queued, because a limit is reached. No keeper exists or was requested.
     Queued,
-    /// On record; what it needs is being made. No keeper exists, nor was any asked for.
+    /// On record. Its worktree is being created. No keeper exists or was requested.
     Making,
-    /// On record, or about to be; no process of the agent's exists. If a user started it: it is not followed yet.
+    /// On record, or about to be. The agent's process does not exist yet. For an adopted process:
+    /// Kennel does not follow it yet.
     Reserved,
-    /// The keeper makes pen and process; the gate is shut.
+    /// The keeper creates pen and process. The gate is closed.
     Launching,
-    /// Granted: the process becomes the program now.
+    /// Granted: the process executes the program.
     Starting,
     /// The program runs.
     Running,
-    /// The end is under way.
+    /// The session is being stopped.
     Stopping,
-    /// Uncertain, and still owned: looked for until it is seen to be gone.
+    /// Kennel can't observe the session, but still owns it, and keeps looking for it.
     Lost,
-    /// The pen was seen empty.
+    /// Kennel saw the pen empty.
     Reaped,
-    /// And nothing is owed.
+    /// Reaped, and nothing is left to remove.
     Cleaned,
+}
+
+impl Phase {
+    /// Returns the stable name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Making => "making",
+            Self::Reserved => "reserved",
+            Self::Launching => "launching",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Lost => "lost",
+            Self::Reaped => "reaped",
+            Self::Cleaned => "cleaned",
+        }
+    }
+
+    /// Returns the name for people: a cleaned session is simply `ended`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        if self == Self::Cleaned { "ended" } else { self.name() }
+    }
 }
 
 /// Why a session ended.
@@ -52,143 +80,249 @@ pub enum Phase {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Reason {
-    /// The agent ended by itself.
+    /// The agent exited by itself.
     Exited,
-    /// Somebody asked for it.
+    /// A caller stopped it.
     Stopped {
-        /// Who.
+        /// The name of the caller.
         by: String,
     },
-    /// The client that it was tied to went away.
+    /// The client that it was tied to disconnected.
     ClientGone,
-    /// The session that started it ended.
+    /// Its parent session ended.
     ParentEnded,
-    /// The daemon was told to end everything.
+    /// The daemon shut down and stopped all sessions.
     Shutdown,
-    /// It could not be started.
+    /// The launch failed.
     Failed {
-        /// What failed, in the program's exit codes: 202 setup, 203 pen, 204 exec, 207 internal.
-        code: u8,
-        /// Why.
+        /// What failed.
+        code: LaunchFailure,
+        /// The error message.
         why: String,
     },
-    /// No daemon came back within the lease.
+    /// No daemon returned within the lease.
     LeaseOver,
     /// It was not ready in time.
     NotReady {
-        /// The time it had.
-        #[serde(rename = "after_ms", alias = "after", with = "millis")]
+        /// The time that it had.
+        #[serde(rename = "after_ms", with = "millis")]
         #[cfg_attr(feature = "schema", schemars(with = "u64"))]
         after: Duration,
-        /// What was seen last in place of the sign.
+        /// The last observation before the timeout.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         saw: Option<String>,
     },
-    /// It took longer than it may.
+    /// It ran longer than its timeout.
     TimedOut {
         /// The limit.
-        #[serde(rename = "limit_ms", alias = "limit", with = "millis")]
+        #[serde(rename = "limit_ms", with = "millis")]
         #[cfg_attr(feature = "schema", schemars(with = "u64"))]
         limit: Duration,
     },
     /// It did nothing for too long.
     Idle {
         /// The limit.
-        #[serde(rename = "limit_ms", alias = "limit", with = "millis")]
+        #[serde(rename = "limit_ms", with = "millis")]
         #[cfg_attr(feature = "schema", schemars(with = "u64"))]
         limit: Duration,
     },
     /// It printed nothing for too long.
     Silent {
         /// The limit.
-        #[serde(rename = "limit_ms", alias = "limit", with = "millis")]
+        #[serde(rename = "limit_ms", with = "millis")]
         #[cfg_attr(feature = "schema", schemars(with = "u64"))]
         limit: Duration,
     },
     /// Its keeper died.
     KeeperDied,
-    /// The machine was restarted meanwhile.
+    /// The machine was restarted.
     Rebooted,
-    /// A person gave it up: nobody saw it end.
+    /// A user gave the session up. Kennel did not see it end.
     Forgotten {
-        /// Who.
+        /// The name of the caller.
         by: String,
     },
 }
 
-/// How an agent ended: its own word, or unknown.
+impl Reason {
+    /// Returns the stable name, as in JSON.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Exited => "exited",
+            Self::Stopped { .. } => "stopped",
+            Self::ClientGone => "client_gone",
+            Self::ParentEnded => "parent_ended",
+            Self::Shutdown => "shutdown",
+            Self::Failed { .. } => "failed",
+            Self::LeaseOver => "lease_over",
+            Self::NotReady { .. } => "not_ready",
+            Self::TimedOut { .. } => "timed_out",
+            Self::Idle { .. } => "idle",
+            Self::Silent { .. } => "silent",
+            Self::KeeperDied => "keeper_died",
+            Self::Rebooted => "rebooted",
+            Self::Forgotten { .. } => "forgotten",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited => f.write_str("the agent exited"),
+            Self::Stopped { by } if by.is_empty() => f.write_str("stopped"),
+            Self::Stopped { by } => write!(f, "stopped by {by}"),
+            Self::ClientGone => f.write_str("its client disconnected"),
+            Self::ParentEnded => f.write_str("its parent session ended"),
+            Self::Shutdown => f.write_str("the daemon shut down"),
+            Self::Failed { code, why } => {
+                write!(f, "the launch failed ({}): {why}", u8::from(*code))
+            }
+            Self::LeaseOver => f.write_str("no daemon returned within its lease"),
+            Self::NotReady { after, saw: None } => write!(f, "it was not ready within {after:?}"),
+            Self::NotReady { after, saw: Some(saw) } => {
+                write!(f, "it was not ready within {after:?}: {saw}")
+            }
+            Self::TimedOut { limit } => write!(f, "it ran longer than {limit:?}"),
+            Self::Idle { limit } => write!(f, "it did nothing for {limit:?}"),
+            Self::Silent { limit } => write!(f, "it printed nothing for {limit:?}"),
+            Self::KeeperDied => f.write_str("its keeper died"),
+            Self::Rebooted => f.write_str("the machine was restarted"),
+            Self::Forgotten { by } => write!(f, "given up by {by}; Kennel did not see it end"),
+        }
+    }
+}
+
+/// What failed in a launch. In JSON it is the number that `kennel run` exits with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "u8"))]
+#[serde(try_from = "u8", into = "u8")]
+pub enum LaunchFailure {
+    /// The setup: home, environment, worktree or daemon.
+    Setup,
+    /// The pen could not be created, or not of the requested kind.
+    Pen,
+    /// The program could not be executed.
+    Exec,
+    /// Anything else in Kennel itself.
+    Internal,
+}
+
+impl From<LaunchFailure> for u8 {
+    fn from(failure: LaunchFailure) -> Self {
+        match failure {
+            LaunchFailure::Setup => 202,
+            LaunchFailure::Pen => 203,
+            LaunchFailure::Exec => 204,
+            LaunchFailure::Internal => 207,
+        }
+    }
+}
+
+/// A number that is not a launch failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("invalid launch failure {0}: expected 202, 203, 204 or 207")]
+pub struct LaunchFailureError(u8);
+
+impl TryFrom<u8> for LaunchFailure {
+    type Error = LaunchFailureError;
+
+    fn try_from(code: u8) -> Result<Self, LaunchFailureError> {
+        [Self::Setup, Self::Pen, Self::Exec, Self::Internal]
+            .into_iter()
+            .find(|failure| u8::from(*failure) == code)
+            .ok_or(LaunchFailureError(code))
+    }
+}
+
+/// How an agent's process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Exit {
     /// It exited with this code.
     Code {
-        /// The code.
+        /// The exit code.
         code: i32,
     },
     /// A signal ended it.
     Signal {
-        /// Its number.
+        /// The number of the signal.
         signal: i32,
-        /// Whether a core was dumped.
+        /// Whether it dumped core.
         core: bool,
-        /// Whether it was the OOM killer.
+        /// Whether the OOM killer sent the signal.
         oom: bool,
     },
-    /// It never ran.
+    /// The program never ran.
     NeverRan,
-    /// Nobody can tell any more; it may have run.
+    /// Unknown. The program may have run.
     Unknown {
-        /// Why.
+        /// Why it is unknown.
         why: String,
     },
 }
 
-/// Something that must be removed once the tree is gone. Recorded before it is made.
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code { code } => write!(f, "exited with code {code}"),
+            Self::Signal { signal, oom: true, .. } => {
+                write!(f, "ended by signal {signal}, out of memory")
+            }
+            Self::Signal { signal, .. } => write!(f, "ended by signal {signal}"),
+            Self::NeverRan => f.write_str("it never ran"),
+            Self::Unknown { why } => write!(f, "status unknown: {why}"),
+        }
+    }
+}
+
+/// A resource that Kennel must remove after the session. It is on record before it is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Owed {
-    /// What.
+    /// The resource.
     pub what: OwedKind,
-    /// How often its removal has failed.
+    /// How often the removal failed.
     pub failures: u32,
-    /// The last failure.
+    /// The error of the last attempt.
     pub why: Option<String>,
 }
 
-/// What can be owed.
+/// A resource that Kennel creates for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum OwedKind {
-    /// The keeper's socket, lock and identity file in the session's folder.
+    /// The keeper's socket, lock and identity file in the session's directory.
     RuntimeFiles,
-    /// The folder of the pen, if its keeper could not remove it.
+    /// The directory of the pen, if its keeper could not remove it.
     PenFolder {
-        /// Its path.
+        /// The path.
         path: String,
     },
-    /// A worktree of a git repository, and its branch.
+    /// A git worktree and its branch.
     Worktree {
         /// The repository.
         repo: String,
-        /// Where the worktree is.
+        /// The path of the worktree.
         path: String,
-        /// Its branch.
+        /// The branch.
         branch: String,
-        /// What is needed to make and remove it, in the words of those who do.
+        /// The worktree code's own record, needed to create and remove it.
         #[serde(default)]
         record: Option<String>,
     },
 }
 
-/// Something that was made for a session, and outlives it.
+/// A resource of a session that is kept because it contains work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Kept {
-    /// What.
+pub struct KeptItem {
+    /// The resource.
     pub what: OwedKind,
-    /// What of value is in it.
+    /// The work in it.
     pub why: String,
 }
 
@@ -196,10 +330,10 @@ pub struct Kept {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Survivor {
-    /// Its pid, for people to read.
+    /// The pid.
     pub pid: i32,
-    /// Its program.
+    /// The short name of its program.
     pub name: String,
-    /// Why it is still there.
+    /// Why it is still alive.
     pub why: String,
 }

@@ -1,6 +1,7 @@
-//! What a client asks for: everything about a session that may be written down.
+//! The spec of a session: everything in a request that goes on record.
 //!
-//! The environment is not here: it has secrets in it, and goes from the client to the agent by memory.
+//! The environment is not part of it: it contains secrets, and is passed from the client to the
+//! agent in memory.
 
 use std::time::Duration;
 
@@ -14,142 +15,134 @@ use crate::restart::Restart;
 use crate::unset::is_unset;
 
 mod compare;
+mod defaults;
 mod key;
-mod usual;
 
+pub use defaults::{DEFAULT_LEASE, DEFAULT_LINGER, DEFAULT_OUTPUT_LIMIT};
 pub use key::{KeyError, check_key};
-pub use usual::{USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
 
-/// A command, and how to run it. Fields are added only with a default, so that older rows can be read.
+/// A command and how to run it. New fields need a default, so that older records stay readable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionSpec {
-    /// A name for people.
+    /// A name for the session.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub name: Option<String>,
-    /// The command and its arguments; bytes that are no UTF-8 are replaced here, for people to read.
+    /// The command and its arguments, for display. Bytes that are not valid UTF-8 are replaced.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub argv: Vec<String>,
-    /// The folder it starts in.
+    /// The working directory.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub cwd: String,
-    /// Set if it gets a terminal of its own.
+    /// The size of the session's terminal, if it has one.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub terminal: Option<Terminal>,
-    /// Whether its standard input can be written to (always so with a terminal).
+    pub terminal: Option<TerminalSize>,
+    /// Whether clients can write to its standard input. Always true with a terminal.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub stdin: bool,
-    /// Which pen.
+    /// The kind of pen.
     #[serde(default)]
     pub pen: PenKind,
-    /// How long a stop waits between TERM and KILL.
-    #[serde(rename = "grace_ms", alias = "grace", default = "usual::grace", with = "millis")]
+    /// The time between TERM and KILL in a stop.
+    #[serde(rename = "grace_ms", default = "defaults::grace", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub grace: Duration,
-    /// How long what it leaves behind may go on after its exit.
-    #[serde(rename = "linger_ms", alias = "linger", default = "usual::linger", with = "millis")]
+    /// How long processes that the agent leaves behind may run after its exit.
+    #[serde(rename = "linger_ms", default = "defaults::linger", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub linger: Duration,
-    /// How long it goes on without a daemon; none: for ever.
-    #[serde(
-        rename = "lease_ms",
-        alias = "lease",
-        default = "usual::lease",
-        with = "millis::option"
-    )]
+    /// How long the session runs without a daemon. Null: forever.
+    #[serde(rename = "lease_ms", default = "defaults::lease", with = "millis::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub lease: Option<Duration>,
-    /// Whether it ends when the client that started it goes without a word.
+    /// Whether the session ends when the client that started it disconnects.
     #[serde(default)]
     pub tethered: bool,
     /// The session that started this one.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub parent: Option<SessionId>,
-    /// Whether it goes on when its parent has ended.
+    /// Whether the session continues after its parent has ended.
     #[serde(default)]
     pub outlives_parent: bool,
-    /// The most bytes of output kept on disk: 128 KiB or more, which is what a journal needs.
-    #[serde(default = "usual::output_limit")]
+    /// The maximum output to keep on disk, in bytes. At least 128 KiB, which a journal needs.
+    #[serde(default = "defaults::output_limit")]
     pub output_limit: u64,
-    /// Who asked: a user, a program; for the event log.
+    /// The name of the caller (a user or a program), for the event log.
     #[serde(default)]
     pub asked_by: String,
-    /// The same key twice is the same session.
+    /// The idempotency key: two requests with the same key are one session.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub key: Option<String>,
-    /// By what it is known to be up.
+    /// How Kennel recognizes that the session is ready.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ready: Readiness,
-    /// How long it may take to be ready; none: for ever.
+    /// The time for the session to become ready. Null: no limit.
     #[serde(
         rename = "ready_timeout_ms",
-        alias = "ready_timeout",
         default,
         skip_serializing_if = "is_unset",
         with = "millis::option"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub ready_timeout: Option<Duration>,
-    /// How long it may take in all, awake; none: for ever.
+    /// The time for the whole session, without the time that the machine sleeps. Null: no limit.
     #[serde(
         rename = "timeout_ms",
-        alias = "timeout",
         default,
         skip_serializing_if = "is_unset",
         with = "millis::option"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
-    /// How long it may do nothing; none: for ever.
+    /// How long the session may do nothing. Null: no limit.
     #[serde(
         rename = "idle_ms",
-        alias = "idle",
         default,
         skip_serializing_if = "is_unset",
         with = "millis::option"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub idle: Option<Duration>,
-    /// How long it may print nothing; none: for ever.
+    /// How long the session may print nothing. Null: no limit.
     #[serde(
         rename = "silence_ms",
-        alias = "silence",
         default,
         skip_serializing_if = "is_unset",
         with = "millis::option"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub silence: Option<Duration>,
-    /// Whether it is launched again when it fails.
+    /// Whether to launch the session again when it fails.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub restart: Restart,
-    /// Whether that goes for a launch whose end nobody knows too: it may have run.
+    /// Whether to also restart after a launch with an unknown end, which may have run.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub restart_unknown: bool,
-    /// The most memory of its pen, in bytes.
+    /// The memory limit of its pen, in bytes.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub memory: Option<u64>,
-    /// The most processes and threads of its pen.
+    /// The limit on processes and threads of its pen.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub pids: Option<u64>,
-    /// The most CPU of its pen, in thousandths of a core.
+    /// The CPU limit of its pen, in thousandths of a core.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub cpu: Option<u32>,
-    /// Whether it runs without those limits where they can't be set.
+    /// Whether to run without these limits where they can't be set.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub best_effort: bool,
-    /// A worktree that is made for it.
+    /// A git worktree to create for the session.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub worktree: Option<WorktreeSpec>,
-    /// The signal that asks it to end, if it is not TERM.
+    /// The signal that asks the agent to end, if it is not TERM.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub stop_signal: Option<i32>,
-    /// Set if it is a prompt to an agent, or a chat: Kennel makes the command then, and judges what came of a prompt.
+    /// Set if the session runs an agent. Kennel then builds the command, and judges the result of a
+    /// prompt.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub agent: Option<Box<AgentSpec>>,
 }
 
-/// A plain session of no command: for `..SessionSpec::default()`.
+/// A plain session without a command: for `..SessionSpec::default()`.
 impl Default for SessionSpec {
     fn default() -> Self {
         Self {
@@ -187,19 +180,20 @@ impl Default for SessionSpec {
 }
 
 impl SessionSpec {
-    /// Whether it is a prompt to an agent: it is judged when it has ended, and may be tried again.
+    /// Returns whether the session is a prompt. Kennel judges a prompt when it has ended, and may
+    /// retry it.
     #[must_use]
     pub fn is_prompt(&self) -> bool {
         self.agent.as_ref().is_some_and(|agent| !agent.interactive)
     }
 
-    /// Whether another launch may follow by itself when one has ended.
+    /// Returns whether another launch may follow automatically.
     #[must_use]
     pub fn repeats(&self) -> bool {
         self.restart != Restart::Never || self.is_prompt()
     }
 
-    /// With each limit of zero taken for none: 0 means off, not at once.
+    /// Turns each time limit of zero into none: 0 means no limit.
     #[must_use]
     pub fn with_zero_off(mut self) -> Self {
         let limits =
@@ -211,37 +205,37 @@ impl SessionSpec {
     }
 }
 
-/// A worktree of a git repository, and the branch in it. Whoever asks says which branch; the rest is what was decided
-/// on it, before the session was taken in.
+/// A git worktree and its branch. The client chooses the branch; the daemon decides the rest before
+/// it accepts the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WorktreeSpec {
-    /// The branch that was asked for; none: one of its own, named for the session.
+    /// The requested branch. Null: a new branch named for the session.
     pub asked: Option<String>,
     /// The repository.
     pub repo: String,
-    /// Where the worktree will be.
+    /// The path of the worktree.
     pub path: String,
-    /// Its branch.
+    /// The branch.
     pub branch: String,
-    /// The commit that it starts from.
+    /// The commit that the worktree starts from.
     pub base: Option<String>,
-    /// Whether the checkout that it was asked from had changes that are not committed, and so are not in it; none: that
-    /// could not be told.
+    /// Whether the client's checkout had uncommitted changes, which the worktree does not contain.
+    /// Null: unknown.
     pub uncommitted: Option<bool>,
-    /// What those who make and remove worktrees wrote down of it, in their own words; none: nothing is decided.
+    /// The worktree code's own record. Null: nothing is decided yet.
     pub record: Option<String>,
 }
 
 impl WorktreeSpec {
-    /// What a client asks for.
+    /// Returns a client's request.
     #[must_use]
     pub fn asked(branch: Option<String>) -> Self {
         Self { asked: branch, ..Self::default() }
     }
 
-    /// The same, without what was decided on it.
+    /// Returns the request without the daemon's decisions.
     #[must_use]
     pub fn as_asked(&self) -> Self {
         Self::asked(self.asked.clone())
@@ -251,24 +245,24 @@ impl WorktreeSpec {
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Terminal {
-    /// Lines.
+pub struct TerminalSize {
+    /// The number of lines.
     pub rows: u16,
-    /// Characters a line.
+    /// The number of characters in a line.
     pub columns: u16,
 }
 
-/// Which pen is wanted.
+/// The kind of pen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PenKind {
-    /// A cgroup where there is one, else only the subtree.
+    /// A cgroup if possible, otherwise only the process subtree.
     #[default]
     Auto,
     /// A cgroup, or an error.
     Cgroup,
-    /// Only the subtree below the keeper.
+    /// Only the process subtree below the keeper.
     Subtree,
     /// A pid namespace.
     Pidns,
@@ -279,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_of_zero_is_off() {
+    fn treats_a_limit_of_zero_as_none() {
         let (zero, second) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
         let spec = SessionSpec {
             ready_timeout: zero,

@@ -1,25 +1,25 @@
-//! Times, as people write them.
+//! Durations as users write them.
 
 use std::time::Duration;
 
-/// The longest time that can be set: 100 years. More is a slip, and no clock counts it.
+/// The longest duration: 100 years. More is a typing error, and overflows clocks.
 const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
 
-/// Text that is no time.
+/// A text that is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimeError {
-    /// It is written otherwise.
-    #[error("{0:?} is not a time; write for instance 500ms, 10s, 2m, 1h or 7d")]
+    /// The text has another form.
+    #[error("invalid duration {0:?}: expected for example 500ms, 10s, 2m, 1h or 7d")]
     NotATime(String),
-    /// Nobody means that.
-    #[error("{0:?} is too long a time; the longest is 36500d (100 years)")]
+    /// The duration is too long.
+    #[error("invalid duration {0:?}: the maximum is 36500d (100 years)")]
     TooLong(String),
 }
 
-/// `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`; also several, the largest unit first: `1h30m`.
+/// Parses a duration: `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`; or several, the largest unit first: `1h30m`.
 ///
 /// # Errors
-/// It is written otherwise, or too long.
+/// The text has another form, or the duration is too long.
 pub fn parse_time(text: &str) -> Result<Duration, TimeError> {
     let wrong = || TimeError::NotATime(text.to_owned());
     let mut total = 0.0;
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_with_and_without_units() {
+    fn parses_durations_with_and_without_units() {
         for (text, milliseconds) in [
             ("10", 10_000),
             ("500ms", 500),

@@ -1,6 +1,6 @@
 //! For `skip_serializing_if`.
 
-/// Whether a value says nothing: it is left out of the record, which is written twice for each session.
+/// Returns whether a value is its default. Such fields are left out of records, which are written often.
 #[must_use]
 pub fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

@@ -1,4 +1,4 @@
-//! What became of a prompt: a value of its own, apart from the exit status of the program that was asked.
+//! The verdict on a prompt, which is separate from the exit status of the agent's process.
 
 use std::time::Duration;
 
@@ -7,48 +7,48 @@ use serde::{Deserialize, Serialize};
 use crate::millis;
 use crate::unset::is_unset;
 
-/// The most bytes of text that are kept as evidence.
-pub const MOST_EVIDENCE: usize = 2_000;
+/// The maximum size of the evidence, in bytes.
+pub const MAX_EVIDENCE_BYTES: usize = 2_000;
 
-/// What became of a prompt.
+/// The result of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
-    /// The agent says that it has done what it was asked.
+    /// The agent reported success.
     Succeeded,
-    /// The provider does not know the key, or the user is not logged in.
+    /// The provider rejected the API key, or the user is not logged in.
     Auth,
-    /// The conversation that was to go on is not there.
+    /// The conversation to continue does not exist any more.
     StaleConversation,
-    /// The provider has too much to do.
+    /// The provider is overloaded.
     Overloaded,
-    /// The user has asked too much of the provider.
+    /// The user exceeded the provider's rate limit.
     RateLimited,
     /// The provider failed.
     Server,
     /// The provider can't be reached.
     Unreachable,
-    /// The agent does not work in this folder before a person has said that it may.
+    /// The agent does not work in this directory until a user trusts it.
     UntrustedFolder,
-    /// It has used up its turns.
+    /// The agent used all its turns.
     MaxTurns,
-    /// It does not take these arguments.
+    /// The agent does not accept these arguments.
     RefusedFlags,
-    /// Somebody stopped it.
+    /// A caller stopped it.
     Cancelled,
-    /// A limit of time ended it.
+    /// A time limit ended it.
     TimedOut,
-    /// Somebody else than Kennel killed it.
+    /// A process other than Kennel killed it.
     Killed,
     /// It ended without a result.
     Crashed,
-    /// Nobody can tell.
+    /// Unknown.
     Unknown,
 }
 
 impl VerdictKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 15] = [
         Self::Succeeded,
         Self::Auth,
@@ -67,7 +67,7 @@ impl VerdictKind {
         Self::Unknown,
     ];
 
-    /// Its stable name, as in JSON.
+    /// Returns the stable name, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -96,20 +96,19 @@ impl std::fmt::Display for VerdictKind {
     }
 }
 
-/// A verdict, and what it was made from.
+/// A verdict and its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// What became of it.
+    /// The verdict.
     pub kind: VerdictKind,
-    /// Where that was seen.
+    /// Where the evidence was found.
     pub source: EvidenceSource,
-    /// What was seen there, word for word; at most [`MOST_EVIDENCE`] bytes of it.
+    /// The evidence, verbatim, at most [`MAX_EVIDENCE_BYTES`] of it.
     pub evidence: String,
-    /// How long the provider says to wait before the next try.
+    /// How long to wait before a retry, according to the provider.
     #[serde(
         rename = "retry_after_ms",
-        alias = "retry_after",
         default,
         skip_serializing_if = "is_unset",
         with = "millis::option"
@@ -119,55 +118,55 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// With as much of the text as is kept: its beginning, on the border of a character.
+    /// Makes a verdict. Evidence that is too long is cut at a character boundary.
     #[must_use]
     pub fn new(kind: VerdictKind, source: EvidenceSource, evidence: &str) -> Self {
-        let evidence = beginning_of(evidence, MOST_EVIDENCE).to_owned();
+        let evidence = beginning_of(evidence, MAX_EVIDENCE_BYTES).to_owned();
         Self { kind, source, evidence, retry_after: None }
     }
 }
 
-/// At most so many bytes of the beginning of a text, up to the border of a character.
+/// Returns at most `most` bytes of the start of a text, cut at a character boundary.
 #[must_use]
 pub fn beginning_of(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }
 
-/// Where the evidence of a verdict was seen.
+/// Where the evidence of a verdict was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {
-    /// In the result that the agent told in its own format.
+    /// In the result that the agent reported in its own format.
     Result,
     /// In its standard output.
     Stdout,
     /// In its standard error.
     Stderr,
-    /// In how its process ended.
+    /// In the exit status of its process.
     Exit,
-    /// Kennel itself knows: it stopped the agent, or could not start it.
+    /// In Kennel itself: it stopped the agent, or could not start it.
     Kennel,
 }
 
-/// What a prompt has used up.
+/// The tokens and cost of prompts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-pub struct Usage {
-    /// Tokens that the model has read, without those that were cached.
+pub struct TokenUsage {
+    /// Tokens that the model read, without cached ones.
     pub input_tokens: u64,
-    /// Tokens that it has read from a cache.
+    /// Tokens that the model read from a cache.
     pub cached_tokens: u64,
-    /// Tokens that it has written.
+    /// Tokens that the model wrote.
     pub output_tokens: u64,
-    /// What it cost, in millionths of a dollar, as far as the agent tells.
+    /// The cost, in millionths of a dollar, as far as the agent reports it.
     pub cost_micros: u64,
 }
 
-impl Usage {
-    /// What is in it beyond what is in another one.
+impl TokenUsage {
+    /// Returns the usage that exceeds `other`, field by field.
     #[must_use]
     pub fn beyond(&self, other: &Self) -> Self {
         Self {
@@ -179,7 +178,7 @@ impl Usage {
     }
 }
 
-impl std::ops::AddAssign for Usage {
+impl std::ops::AddAssign for TokenUsage {
     fn add_assign(&mut self, more: Self) {
         let add = |to: &mut u64, more: u64| *to = to.saturating_add(more);
         add(&mut self.input_tokens, more.input_tokens);
@@ -189,47 +188,47 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// What the usage is of that an agent tells.
+/// What the usage that an agent reports covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageScope {
-    /// Of this attempt.
+    /// Only this attempt.
     Attempt,
-    /// Of the whole conversation, former prompts included.
+    /// The whole conversation, including earlier prompts.
     Conversation,
 }
 
-/// Whether an attempt did something that a repetition would do twice.
+/// Whether an attempt did work that a retry would repeat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// It did nothing: no tool was run, as far as it told, and it told everything.
+    /// No tool ran, and the agent reported everything it did.
     None,
-    /// Nobody can tell.
+    /// Unknown.
     #[default]
     Unknown,
     /// It ran tools.
     Tools,
 }
 
-/// How an attempt at a prompt was judged. The answer itself is in its output.
+/// The judged attempt at a prompt. The answer itself is in the session's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The conversation that it was, as the agent calls it.
+    /// The id of the conversation, as the agent reports it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub conversation: Option<String>,
-    /// What it has used up.
+    /// The tokens used, and their cost.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub usage: Usage,
-    /// Whether it did something.
+    pub usage: TokenUsage,
+    /// Whether it did work.
     pub work: Work,
-    /// How many turns it took, if it told.
+    /// The number of turns, if the agent reported it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub turns: Option<u32>,
-    /// How many tools it ran.
+    /// The number of tools that it ran.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub tools: u32,
 }
@@ -239,24 +238,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_in_json() {
+    fn names_match_json() {
         for kind in VerdictKind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
     }
 
     #[test]
-    fn evidence_is_cut_between_characters() {
-        let long = "ü".repeat(MOST_EVIDENCE);
+    fn cuts_evidence_at_a_character_boundary() {
+        let long = "ü".repeat(MAX_EVIDENCE_BYTES);
         let verdict = Verdict::new(VerdictKind::Unknown, EvidenceSource::Stdout, &long);
-        assert_eq!(verdict.evidence.len(), MOST_EVIDENCE);
+        assert_eq!(verdict.evidence.len(), MAX_EVIDENCE_BYTES);
         assert!(long.starts_with(&verdict.evidence));
     }
 
     #[test]
-    fn usage_adds_up_and_never_overflows() {
-        let mut sum = Usage { output_tokens: u64::MAX, ..Usage::default() };
-        sum += Usage { input_tokens: 2, output_tokens: 1, ..Usage::default() };
+    fn usage_saturates() {
+        let mut sum = TokenUsage { output_tokens: u64::MAX, ..TokenUsage::default() };
+        sum += TokenUsage { input_tokens: 2, output_tokens: 1, ..TokenUsage::default() };
         assert_eq!((sum.input_tokens, sum.output_tokens), (2, u64::MAX));
     }
 }

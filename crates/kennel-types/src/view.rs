@@ -1,11 +1,12 @@
-//! What programs are shown. Field names are stable: added to, never changed.
+//! Views of sessions, worktrees and events. Field names are stable: fields are added, never renamed
+//! or removed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ready::ReadyState;
-use crate::report::{Activity, Percent, Title};
+use crate::report::{AgentActivity, Percent, Title};
 use crate::restart::RelaunchState;
-use crate::session::{Exit, Kept, Owed, Phase, Reason, StartedBy, Survivor};
+use crate::session::{Exit, KeptItem, Owed, Phase, Reason, StartedBy, Survivor};
 use crate::spec::SessionSpec;
 use crate::verdict::Judged;
 
@@ -13,122 +14,123 @@ use crate::verdict::Judged;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
-    /// The id.
+    /// The id of this launch.
     pub id: String,
     /// The name, if it has one.
     pub name: Option<String>,
-    /// What was seen of it last.
+    /// The phase, as last observed.
     pub phase: Phase,
-    /// `running` or `stopped`.
+    /// The desired state: `running` or `stopped`.
     pub wanted: String,
-    /// The agent's pid, once it exists.
+    /// The pid of the agent, once it exists.
     pub pid: Option<i32>,
-    /// The folder of its cgroup; `subtree` or `pidns` if it has none; nothing before there is a pen.
+    /// The directory of its cgroup, or `subtree` or `pidns` for the other kinds. Null before the
+    /// pen exists.
     pub pen: Option<String>,
-    /// How the agent ended, once it has.
+    /// How the agent ended.
     pub exit: Option<Exit>,
-    /// The code that a shell would show.
+    /// The exit code that a shell would show.
     pub exit_code: Option<i32>,
-    /// Why it ended.
+    /// Why the session ended.
     pub reason: Option<Reason>,
-    /// When it was asked for: seconds since 1970 with milliseconds, in RFC 3339.
+    /// When it was requested, in RFC 3339 with milliseconds.
     pub created_at: String,
-    /// When the program began to run.
+    /// When the program started, in RFC 3339.
     pub started_at: Option<String>,
-    /// When it was seen to be gone.
+    /// When Kennel saw the session end, in RFC 3339.
     pub ended_at: Option<String>,
-    /// What was asked for.
+    /// The requested spec.
     pub spec: SessionSpec,
-    /// What is left to be removed.
+    /// Resources that Kennel still has to remove.
     pub owed: Vec<Owed>,
-    /// Those who could not be ended.
+    /// Processes that could not be ended.
     pub survivors: Vec<Survivor>,
-    /// The session's folder.
+    /// The session's directory in the home.
     pub folder: String,
-    /// Whether the outcome could not be put on record.
+    /// Whether the outcome could not be stored.
     pub unrecorded: bool,
-    /// The session's id, which all its launches share; `id` is this launch's.
+    /// The id of the session, which all its launches share.
     #[serde(default)]
     pub session: String,
-    /// Which launch of the session this is: 1 for the first.
+    /// The number of this launch: 1 for the first.
     #[serde(default)]
     pub attempt: u32,
-    /// How many launches of the session there have been.
+    /// The number of launches of the session.
     #[serde(default)]
     pub launches: u32,
     /// Whether another launch follows.
     #[serde(default)]
     pub relaunch: RelaunchState,
-    /// Whether it is up.
+    /// Whether the session is ready.
     #[serde(default)]
     pub ready: ReadyState,
-    /// Whether its agent works, by its own word.
+    /// Whether the agent is busy, as it reports.
     #[serde(default)]
-    pub activity: Option<Activity>,
-    /// What it is about, by its own word.
+    pub activity: Option<AgentActivity>,
+    /// The title that the agent reports.
     #[serde(default)]
     pub title: Option<Title>,
-    /// How far it is, of 100, by its own word.
+    /// The progress that the agent reports, in percent.
     #[serde(default)]
     pub progress: Option<Percent>,
-    /// Where it stands in line, if it does: 1 is next.
+    /// The position in the queue, if it is queued: 1 is next.
     #[serde(default)]
     pub queue_place: Option<u64>,
-    /// The key under which it was asked for.
+    /// The idempotency key.
     #[serde(default)]
     pub key: Option<String>,
-    /// What was made for it and is kept, since it has something of value.
+    /// Resources that are kept because they contain work.
     #[serde(default)]
-    pub kept: Vec<Kept>,
-    /// Who started it.
+    pub kept: Vec<KeptItem>,
+    /// Who started the process.
     #[serde(default)]
     pub started_by: StartedBy,
-    /// What became of its prompt, if it is one and that is known.
+    /// The result of the prompt, once it is judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
-    /// What went wrong in its launch and did not keep it from running, such as a limit that is not held: as far as
-    /// the daemon that runs has heard it. The event log has all of it.
+    /// Problems of the launch that did not prevent it, such as a limit that can't be enforced, as
+    /// far as the running daemon knows. The event log has all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trouble: Vec<String>,
 }
 
-/// A worktree that was made for a session, or is about to be.
+/// A worktree of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorktreeView {
-    /// The launch that it was made for, or that has it now.
+    /// The launch that has the worktree.
     pub session: String,
-    /// That session's name, if it has one.
+    /// The name of the session, if it has one.
     #[serde(default)]
     pub name: Option<String>,
-    /// How it stands.
+    /// The state of the worktree.
     pub state: WorktreeState,
     /// The repository.
     pub repo: String,
-    /// Where it is.
+    /// The path of the worktree.
     pub path: String,
-    /// Its branch.
+    /// The branch.
     pub branch: String,
-    /// Why it is kept; nothing while it is in use or to be removed.
+    /// Why it is kept. Null while it is in use or to be removed.
     pub kept_because: Option<String>,
-    /// How often its removal has failed.
+    /// How often its removal failed.
     #[serde(default)]
     pub failures: u32,
-    /// Why, the last time.
+    /// The error of the last attempt.
     #[serde(default)]
     pub failed_because: Option<String>,
 }
 
-/// How a worktree stands.
+/// The state of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WorktreeState {
     /// Its session has not ended.
     InUse,
-    /// It is to be removed, and was not so far.
+    /// It is to be removed.
     Owed,
-    /// It has something of value, and stays until a person removes it.
+    /// It contains work, and stays until a user removes it.
     Kept,
 }
 
@@ -136,17 +138,17 @@ pub enum WorktreeState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventView {
-    /// Its number: without gaps, growing.
+    /// The sequence number. Numbers increase without gaps.
     pub seq: u64,
-    /// When: RFC 3339.
+    /// When it happened, in RFC 3339.
     pub time: String,
-    /// Which session; none for the daemon itself.
+    /// The session. Null for events of the daemon itself.
     pub session: Option<String>,
-    /// What: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, …
+    /// The kind: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, …
     pub kind: String,
-    /// Why, or by what.
+    /// The cause, for people.
     pub cause: String,
-    /// Who asked.
+    /// The name of the caller, if a request caused it.
     pub by: Option<String>,
 }
 
@@ -154,8 +156,8 @@ pub struct EventView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LaunchView {
-    /// Whether its gate was told to open.
+    /// Whether the gate was opened.
     pub granted: bool,
-    /// The identity of its process.
+    /// The identity of the agent's process.
     pub identity: Option<String>,
 }

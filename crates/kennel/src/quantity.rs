@@ -191,7 +191,7 @@ mod tests {
             ["", "s", "-1", "-1s", "1y", "10 s", "1e9", "..", "1h30", "30m1h", "1m1m", "1h m"]
         {
             let error = parse_time(text).unwrap_err();
-            assert!(error.contains(&format!("{text:?} is not a time")), "{error}");
+            assert!(error.contains(&format!("invalid duration {text:?}")), "{error}");
         }
         for text in ["99999999999999999999", "99999999999999999999h", "36501d", "36500d1s"] {
             let error = parse_time(text).unwrap_err();

@@ -3,8 +3,8 @@
 use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
 use kennel_types::{
-    Activity, Exit, OwedKind, Phase, ReadyState, Reason, RelaunchState, SessionView, StartedBy,
-    Survivor,
+    AgentActivity, Exit, OwedKind, Phase, ReadyState, Reason, RelaunchState, SessionView,
+    StartedBy, Survivor,
 };
 
 use crate::command_error::CommandError;
@@ -39,7 +39,7 @@ impl SessionOutcome {
             (Some(Exit::Code { code }), _) => Self::Ended(*code),
             (Some(Exit::Signal { signal, .. }), _) => Self::Ended(128 + signal),
             (_, Some(Reason::Failed { code, why })) => {
-                Self::Failed { code: *code, why: why.clone() }
+                Self::Failed { code: (*code).into(), why: why.clone() }
             }
             (Some(Exit::NeverRan), _) => Self::NeverRan,
             (Some(Exit::Unknown { why }), _) => Self::Unknown(why.clone()),
@@ -96,7 +96,7 @@ impl SessionOutcome {
 /// Returns the error of a failed launch.
 pub(crate) fn launch_failure(session: &SessionView) -> Option<CommandError> {
     match &session.reason {
-        Some(Reason::Failed { code, why }) => Some(failed(*code, why)),
+        Some(Reason::Failed { code, why }) => Some(failed((*code).into(), why)),
         _ => None,
     }
 }
@@ -126,18 +126,7 @@ fn survivor(survivor: &Survivor) -> String {
 
 /// Formats a phase. In JSON, an ended session has the phase `cleaned`.
 pub(crate) fn phase(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Queued => "queued",
-        Phase::Making => "making",
-        Phase::Reserved => "reserved",
-        Phase::Launching => "launching",
-        Phase::Starting => "starting",
-        Phase::Running => "running",
-        Phase::Stopping => "stopping",
-        Phase::Lost => "lost",
-        Phase::Reaped => "reaped",
-        Phase::Cleaned => "ended",
-    }
+    phase.label()
 }
 
 /// Formats the state of a session: its phase, its position in the queue, a pending restart, and its
@@ -163,8 +152,8 @@ pub(crate) fn state(session: &SessionView) -> String {
 pub(crate) fn reported(session: &SessionView) -> Option<String> {
     let mut parts = Vec::new();
     parts.extend(session.activity.map(|activity| match activity {
-        Activity::Busy => "busy".to_owned(),
-        Activity::Idle => "idle".to_owned(),
+        AgentActivity::Busy => "busy".to_owned(),
+        AgentActivity::Idle => "idle".to_owned(),
     }));
     parts.extend(session.progress.map(|percent| format!("{} %", u8::from(percent))));
     parts.extend(session.title.as_ref().map(|title| title.as_ref().to_owned()));
@@ -173,25 +162,7 @@ pub(crate) fn reported(session: &SessionView) -> Option<String> {
 
 /// Formats the reason why a session ended.
 pub(crate) fn reason(reason: &Reason) -> String {
-    match reason {
-        Reason::Exited => "it exited by itself".to_owned(),
-        Reason::Stopped { by } => format!("stopped by {by}"),
-        Reason::ClientGone => "the client that started it went away".to_owned(),
-        Reason::ParentEnded => "the session that started it has ended".to_owned(),
-        Reason::Shutdown => "the daemon was stopped".to_owned(),
-        Reason::Failed { code, why } => format!("it could not be started ({code}): {why}"),
-        Reason::LeaseOver => "no daemon returned within its lease".to_owned(),
-        Reason::NotReady { after, saw: None } => format!("it was not ready within {after:?}"),
-        Reason::NotReady { after, saw: Some(saw) } => {
-            format!("it was not ready within {after:?}: {saw}")
-        }
-        Reason::TimedOut { limit } => format!("it ran longer than {limit:?}"),
-        Reason::Idle { limit } => format!("it was idle for {limit:?}"),
-        Reason::Silent { limit } => format!("it printed nothing for {limit:?}"),
-        Reason::KeeperDied => "its keeper died; its processes were ended without it".to_owned(),
-        Reason::Rebooted => "the machine was rebooted".to_owned(),
-        Reason::Forgotten { by } => format!("abandoned by {by}: its end was not observed"),
-    }
+    reason.to_string()
 }
 
 /// Returns what a user in the foreground would not expect.

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use kennel_types::SessionView;
-use kennel_types::api::{StopAnswer, StopRequest};
+use kennel_types::api::{StopRequest, StopResponse};
 
 use crate::connect::{DaemonClient, Patience, Sent, StartDaemon, session_path};
 use crate::home::Home;
@@ -45,6 +45,6 @@ impl Stopper {
         let path = session_path(&self.session, "/stop");
         // The keeper reports the result.
         let sent = daemon.send("POST", &path, Some(&request), Patience::Endless);
-        sent.and_then(Sent::receive::<StopAnswer>).ok();
+        sent.and_then(Sent::receive::<StopResponse>).ok();
     }
 }

@@ -261,7 +261,9 @@ impl<'a> SessionCase<'a> {
             Reason::Stopped { .. } => self.requested.stop,
             Reason::ClientGone => arguments.foreground,
             Reason::Shutdown => self.faults.shutdown,
-            Reason::Failed { code, .. } => *code != 204 || arguments.job == AgentJob::Missing,
+            Reason::Failed { code, .. } => {
+                *code != kennel_types::LaunchFailure::Exec || arguments.job == AgentJob::Missing
+            }
             Reason::LeaseOver => arguments.lease_ms.is_some(),
             Reason::NotReady { .. } => arguments.ready.is_some(),
             Reason::TimedOut { .. } => arguments.timeout_ms.is_some(),

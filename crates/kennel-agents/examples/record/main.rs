@@ -15,7 +15,7 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use kennel_agents::Agent;
-use kennel_types::Seat;
+use kennel_types::AgentSettings;
 use mock_llm::Cli;
 
 use run::Program;
@@ -43,7 +43,7 @@ fn record(folder: &str, programs: &[String]) -> anyhow::Result<()> {
         let (program, only) = program.split_once(':').unwrap_or((program, ""));
         let cli = Cli::ALL.into_iter().find(|cli| cli.name() == name);
         let cli = cli.with_context(|| format!("no CLI is called {name:?}"))?;
-        let seat = Seat { agent: name.to_owned(), ..Seat::default() };
+        let seat = AgentSettings { agent: name.to_owned(), ..AgentSettings::default() };
         let agent = Agent::of(&seat)?;
         let path = PathBuf::from(program);
         let version = run::version(&path, &agent)?;

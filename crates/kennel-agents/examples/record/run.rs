@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use kennel_agents::{Agent, AttemptEnd, EndedBy, FinishedAttempt, OutputStream, ProcessEnd};
-use kennel_types::Seat;
+use kennel_types::AgentSettings;
 use mock_llm::{Cli, Server};
 use serde_json::{Value, json};
 
@@ -109,14 +109,14 @@ fn command(
     home: &Path,
 ) -> anyhow::Result<Command> {
     let surroundings = program.cli.invocation(&program.path, server, scenario.mock, home)?;
-    let seat = Seat {
+    let seat = AgentSettings {
         agent: program.agent.name().to_owned(),
         // Without a model it would ask a model to choose one.
         model: (program.cli == Cli::Gemini).then(|| "gemini-2.5-flash".to_owned()),
         turns: scenario.turns,
         permissions: scenario.permissions,
         args: scenario.args.iter().map(|arg| (*arg).to_owned()).collect(),
-        ..Seat::default()
+        ..AgentSettings::default()
     };
     let invocation = program.agent.one_shot(&seat, conversation)?;
     let mut command = Command::new(&program.path);

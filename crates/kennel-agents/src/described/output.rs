@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kennel_types::{Usage, VerdictKind};
+use kennel_types::{TokenUsage, VerdictKind};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -247,7 +247,7 @@ fn marked(marker: &LineMarker, line: &Value) -> Option<String> {
     matches.then(|| one_line(name().unwrap_or("tool")))
 }
 
-fn usage(at: &UsageText, line: &Value) -> Option<Usage> {
+fn usage(at: &UsageText, line: &Value) -> Option<TokenUsage> {
     let number = |at: &Option<String>| line.pointer(at.as_deref()?)?.as_f64();
     let all = [&at.input, &at.cached, &at.output, &at.cost_usd].map(number);
     if all.iter().all(Option::is_none) {
@@ -255,7 +255,7 @@ fn usage(at: &UsageText, line: &Value) -> Option<Usage> {
     }
     // Saturates, and converts negative numbers and NaN to 0.
     let [input, cached, output, cost] = all.map(|number| number.unwrap_or(0.0));
-    Some(Usage {
+    Some(TokenUsage {
         input_tokens: input as u64,
         cached_tokens: cached as u64,
         output_tokens: output as u64,

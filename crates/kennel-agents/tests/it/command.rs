@@ -3,18 +3,18 @@
 use kennel_agents::{Agent, AgentError, AttemptEnd, EndedBy, ProcessEnd, StopSignal};
 use kennel_types::EvidenceSource;
 use kennel_types::VerdictKind::*;
-use kennel_types::{Permissions, Seat, UsageScope, Work};
+use kennel_types::{AgentSettings, Permissions, UsageScope, Work};
 
 use crate::recorded::{agent, exited, judged};
 
 const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
 
-fn seat(agent: &str) -> Seat {
-    Seat { agent: agent.to_owned(), ..Seat::default() }
+fn seat(agent: &str) -> AgentSettings {
+    AgentSettings { agent: agent.to_owned(), ..AgentSettings::default() }
 }
 
-fn full(agent: &str) -> Seat {
-    Seat {
+fn full(agent: &str) -> AgentSettings {
+    AgentSettings {
         model: Some("m".to_owned()),
         permissions: Permissions::All,
         args: vec!["--extra".to_owned(), "two words".to_owned()],
@@ -22,11 +22,11 @@ fn full(agent: &str) -> Seat {
     }
 }
 
-fn one_shot(seat: &Seat, conversation: Option<&str>) -> String {
+fn one_shot(seat: &AgentSettings, conversation: Option<&str>) -> String {
     Agent::of(seat).unwrap().one_shot(seat, conversation).unwrap().argv.join(" ")
 }
 
-fn interactive(seat: &Seat, conversation: Option<&str>) -> String {
+fn interactive(seat: &AgentSettings, conversation: Option<&str>) -> String {
     Agent::of(seat).unwrap().interactive(seat, conversation).unwrap().argv.join(" ")
 }
 
@@ -40,7 +40,7 @@ fn passes_no_prompt_as_an_argument() {
 
 #[test]
 fn translates_a_seat_to_the_options_of_each_agent() {
-    let turns = Seat { turns: Some(3), ..full("claude") };
+    let turns = AgentSettings { turns: Some(3), ..full("claude") };
     assert_eq!(
         one_shot(&turns, Some(UUID)),
         format!(
@@ -68,7 +68,9 @@ fn translates_a_seat_to_the_options_of_each_agent() {
 
 #[test]
 fn restricts_read_only_agents_by_allow_lists() {
-    let only = |agent| one_shot(&Seat { permissions: Permissions::ReadOnly, ..seat(agent) }, None);
+    let only = |agent| {
+        one_shot(&AgentSettings { permissions: Permissions::ReadOnly, ..seat(agent) }, None)
+    };
     assert!(only("claude").contains("--tools=Read,"));
     assert!(!only("claude").contains("Bash"));
     assert!(only("codex").contains("sandbox_mode=\"read-only\""));
@@ -88,11 +90,11 @@ fn starts_plainly_in_a_terminal() {
 #[test]
 fn refuses_unsupported_settings() {
     for cli in ["codex", "gemini", "opencode"] {
-        let seat = Seat { turns: Some(2), ..seat(cli) };
+        let seat = AgentSettings { turns: Some(2), ..seat(cli) };
         let error = Agent::of(&seat).unwrap().one_shot(&seat, None).unwrap_err();
         assert!(error.to_string().contains("a limit of turns"), "{error}");
     }
-    let none = Seat { turns: Some(0), ..seat("claude") };
+    let none = AgentSettings { turns: Some(0), ..seat("claude") };
     assert_eq!(agent("claude").one_shot(&none, None), Err(AgentError::NoTurns));
 }
 
@@ -155,14 +157,15 @@ fn example() -> String {
 }
 
 fn described(text: &str) -> Result<Agent, AgentError> {
-    Agent::of(&Seat { description: Some(text.to_owned()), ..seat("mine") })
+    Agent::of(&AgentSettings { description: Some(text.to_owned()), ..seat("mine") })
 }
 
 #[test]
 fn the_documented_example_works() {
     let agent = described(&example()).unwrap();
     assert_eq!((agent.name(), agent.program()), ("mine", "my-agent"));
-    let seat = Seat { model: Some("m".to_owned()), args: vec!["-x".to_owned()], ..seat("mine") };
+    let seat =
+        AgentSettings { model: Some("m".to_owned()), args: vec!["-x".to_owned()], ..seat("mine") };
     let start = agent.one_shot(&seat, Some("c-12")).unwrap();
     assert_eq!(
         start.argv.join(" "),
@@ -239,7 +242,8 @@ fn reports_where_a_description_is_wrong() {
         let error = described(text).expect_err(text).to_string();
         assert!(error.contains(expected), "{text}\n{error}");
     }
-    let built_in = Seat { description: Some("program = \"x\"".to_owned()), ..seat("claude") };
+    let built_in =
+        AgentSettings { description: Some("program = \"x\"".to_owned()), ..seat("claude") };
     assert!(Agent::of(&built_in).unwrap_err().to_string().contains("built in"));
 }
 
@@ -248,9 +252,9 @@ fn refuses_settings_that_the_description_lacks() {
     let agent = described("program = \"x\"").unwrap();
     let base = seat("mine");
     for bad in [
-        Seat { model: Some("m".to_owned()), ..base.clone() },
-        Seat { turns: Some(1), ..base.clone() },
-        Seat { permissions: Permissions::ReadOnly, ..base.clone() },
+        AgentSettings { model: Some("m".to_owned()), ..base.clone() },
+        AgentSettings { turns: Some(1), ..base.clone() },
+        AgentSettings { permissions: Permissions::ReadOnly, ..base.clone() },
     ] {
         assert!(agent.one_shot(&bad, None).is_err(), "{bad:?}");
     }

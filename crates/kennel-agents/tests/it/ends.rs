@@ -3,7 +3,7 @@
 use kennel_agents::{AttemptEnd, EndedBy, OutputStream, ProcessEnd};
 use kennel_types::VerdictKind::{self, *};
 use kennel_types::Work;
-use kennel_types::{EvidenceSource, MOST_EVIDENCE};
+use kennel_types::{EvidenceSource, MAX_EVIDENCE_BYTES};
 
 use crate::recorded::{Recorded, agent, exited, judged};
 
@@ -270,9 +270,9 @@ fn a_gap_after_the_result_makes_an_unknown_exit_unknown() {
 fn evidence_is_bounded() {
     let long = "ü".repeat(100_000);
     let verdict = judged(&agent("codex"), "", &long, &exited(1)).judged.verdict;
-    assert!(verdict.evidence.len() <= MOST_EVIDENCE);
+    assert!(verdict.evidence.len() <= MAX_EVIDENCE_BYTES);
     let line = format!("{{\"strange\":\"{long}\"}}\n");
     let verdict = judged(&agent("codex"), &line, "", &exited(0)).judged.verdict;
     assert_eq!(verdict.kind, Unknown);
-    assert!(verdict.evidence.len() <= MOST_EVIDENCE);
+    assert!(verdict.evidence.len() <= MAX_EVIDENCE_BYTES);
 }

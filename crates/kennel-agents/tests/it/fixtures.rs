@@ -6,7 +6,7 @@ use std::time::Duration;
 use kennel_agents::AgentEvent;
 use kennel_types::EvidenceSource::{self, Kennel, Result, Stderr};
 use kennel_types::VerdictKind::{self, *};
-use kennel_types::{Usage, Work};
+use kennel_types::{TokenUsage, Work};
 
 use crate::recorded::Recorded;
 
@@ -214,9 +214,12 @@ fn reports_the_usage_of_the_mock() {
         ("opencode", "tool", 2),
     ] {
         let usage = Recorded::of(cli, scenario).finish().judged.usage;
-        let tokens = Usage { cost_micros: 0, ..usage };
-        let expected =
-            Usage { input_tokens: 11 * calls, output_tokens: 7 * calls, ..Usage::default() };
+        let tokens = TokenUsage { cost_micros: 0, ..usage };
+        let expected = TokenUsage {
+            input_tokens: 11 * calls,
+            output_tokens: 7 * calls,
+            ..TokenUsage::default()
+        };
         assert_eq!(tokens, expected, "{cli}/{scenario}");
         assert_eq!(usage.cost_micros > 0, cli == "claude", "{cli}/{scenario}");
     }

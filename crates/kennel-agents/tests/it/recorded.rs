@@ -6,7 +6,7 @@ use std::path::Path;
 use kennel_agents::{
     Agent, AgentEvent, AttemptEnd, EndedBy, FinishedAttempt, OutputStream, ProcessEnd,
 };
-use kennel_types::Seat;
+use kennel_types::AgentSettings;
 use serde_json::Value;
 
 /// One recorded run of an agent.
@@ -92,7 +92,8 @@ fn folders(folder: &Path) -> Vec<std::path::PathBuf> {
 
 /// Returns a built-in agent.
 pub(crate) fn agent(name: &str) -> Agent {
-    Agent::of(&Seat { agent: name.to_owned(), ..Seat::default() }).expect("it is built in")
+    Agent::of(&AgentSettings { agent: name.to_owned(), ..AgentSettings::default() })
+        .expect("it is built in")
 }
 
 /// Reads and judges this output in one piece.

@@ -25,8 +25,8 @@ fn running(name: &str) -> Session {
     session
 }
 
-fn census(caps: &Caps, sessions: &[Session]) -> Census {
-    let mut census = Census::nobody(caps);
+fn census(caps: &Caps, sessions: &[Session]) -> SessionCounts {
+    let mut census = SessionCounts::empty(caps);
     sessions.iter().for_each(|session| census.count(caps, session));
     census
 }
@@ -58,7 +58,7 @@ fn over_the_cap_one_waits_if_it_would() {
     let caps = Caps { live: Some(1), ..Caps::default() };
     let mut census = census(&caps, &[running("a")]);
     census.wait();
-    let over = Over::Live { figure: 1, limit: 1 };
+    let over = LimitReached::Live { figure: 1, limit: 1 };
     let admission = decide(&caps, &census, applicant(None, true));
     assert_eq!(admission, Admission::Queue { place: 2, over });
 }
@@ -76,7 +76,7 @@ fn neither_those_in_line_nor_those_who_have_ended_count() {
 #[test]
 fn a_limit_of_none_at_all_lets_nobody_in() {
     let caps = Caps { live: Some(0), ..Caps::default() };
-    let census = Census::nobody(&caps);
+    let census = SessionCounts::empty(&caps);
     assert!(matches!(decide(&caps, &census, applicant(None, false)), Admission::Refuse(_)));
 }
 

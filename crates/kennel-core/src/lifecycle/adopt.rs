@@ -1,10 +1,11 @@
 //! What a new daemon finds of a launch that a former one left, and what it makes of it.
 
+use kennel_types::LaunchFailure;
 use kennel_types::{Exit, Phase, Reason};
 
 use crate::effect::Effect;
 use crate::event::Probe;
-use crate::session::{Look, Session};
+use crate::session::{ProbeState, Session};
 
 /// After so many probes that could not look, a stop no longer waits for one: the pen is ended.
 const PATIENCE: u8 = 3;
@@ -30,17 +31,17 @@ impl Session {
     }
 
     pub(super) fn probe(&mut self, effects: &mut Vec<Effect>) {
-        self.underway.look = Look::Probing;
+        self.underway.look = ProbeState::Probing;
         effects.push(Effect::Probe);
     }
 
     pub(super) fn on_probed(&mut self, probe: &Probe) -> Vec<Effect> {
         let stale = match self.underway.look {
-            Look::Probing => false,
-            Look::ProbingStale => true,
+            ProbeState::Probing => false,
+            ProbeState::ProbingStale => true,
             _ => return self.on_late_probe(probe),
         };
-        self.underway.look = Look::Unneeded;
+        self.underway.look = ProbeState::Unneeded;
         let failed_before = std::mem::take(&mut self.underway.failed_probes);
         let mut effects = Vec::new();
         match probe {
@@ -88,7 +89,7 @@ impl Session {
             self.do_without_keeper(effects);
         } else {
             self.underway.failed_probes = in_a_row;
-            self.underway.look = Look::ProbeDue;
+            self.underway.look = ProbeState::ProbeDue;
             self.retry_later(effects);
         }
     }
@@ -98,7 +99,7 @@ impl Session {
     /// with grace.
     fn call_off(&mut self, effects: &mut Vec<Effect>) {
         let why = "the daemon was restarted during its launch".to_owned();
-        self.want_stopped(self.spec.grace, &Reason::Failed { code: 207, why });
+        self.want_stopped(self.spec.grace, &Reason::Failed { code: LaunchFailure::Internal, why });
         if self.launch.granted {
             effects.extend(self.stop_keeper());
         } else {

@@ -1,10 +1,11 @@
 //! The end: seen by the keeper, or brought about without it; then clean-up, record, release.
 
-use kennel_types::{Exit, Kept, Owed, OwedKind, Phase, ReadyState, Reason, Survivor};
+use kennel_types::LaunchFailure;
+use kennel_types::{Exit, KeptItem, Owed, OwedKind, Phase, ReadyState, Reason, Survivor};
 
 use crate::effect::Effect;
 use crate::event::PenEnd;
-use crate::session::{Look, LostBecause, Session, Writing};
+use crate::session::{LostBecause, ProbeState, Session, Writing};
 
 impl Session {
     pub(super) fn on_exited(&mut self, exit: &Exit) -> Vec<Effect> {
@@ -32,9 +33,10 @@ impl Session {
 
     pub(super) fn on_gone(&mut self, exit: &Exit, reason: Option<&Reason>) -> Vec<Effect> {
         let by_itself = match exit {
-            Exit::NeverRan => {
-                Reason::Failed { code: 207, why: "it was called off before it ran".to_owned() }
-            }
+            Exit::NeverRan => Reason::Failed {
+                code: LaunchFailure::Internal,
+                why: "it was called off before it ran".to_owned(),
+            },
             _ => Reason::Exited,
         };
         // That the agent ended was heard before; only its keeper knows that it did not end by itself.
@@ -56,7 +58,7 @@ impl Session {
         self.reason.get_or_insert_with(|| reason.clone());
         self.survivors.clear();
         self.give_up_waiting();
-        self.underway.look = Look::Unneeded;
+        self.underway.look = ProbeState::Unneeded;
         self.phase = Phase::Reaped;
         if !self.owed.is_empty() {
             // The outcome goes to the disk while the rest is removed.
@@ -85,10 +87,13 @@ impl Session {
             return effects;
         }
         match self.underway.look {
-            Look::Unneeded => self.do_without_keeper(&mut effects),
+            ProbeState::Unneeded => self.do_without_keeper(&mut effects),
             // It may have been found alive just before.
-            Look::Probing => self.underway.look = Look::ProbingStale,
-            Look::ProbingStale | Look::ProbeDue | Look::EndingPen | Look::EndPenDue => {}
+            ProbeState::Probing => self.underway.look = ProbeState::ProbingStale,
+            ProbeState::ProbingStale
+            | ProbeState::ProbeDue
+            | ProbeState::EndingPen
+            | ProbeState::EndPenDue => {}
         }
         effects
     }
@@ -102,7 +107,7 @@ impl Session {
     }
 
     pub(super) fn end_pen(&mut self, effects: &mut Vec<Effect>) {
-        self.underway.look = Look::EndingPen;
+        self.underway.look = ProbeState::EndingPen;
         effects.push(Effect::EndPen);
     }
 
@@ -114,14 +119,14 @@ impl Session {
             let untold = self.exit_untold("its keeper died, and the kernel could not tell");
             return self.reap(&told.unwrap_or(untold), &Reason::KeeperDied);
         }
-        if self.underway.look != Look::EndingPen {
+        if self.underway.look != ProbeState::EndingPen {
             return effects;
         }
-        self.underway.look = Look::EndPenDue;
+        self.underway.look = ProbeState::EndPenDue;
         match end {
             PenEnd::StillAlive { survivors } => effects.extend(self.on_still_alive(survivors)),
             PenEnd::Unobservable { why } => {
-                self.underway.look = Look::ProbeDue;
+                self.underway.look = ProbeState::ProbeDue;
                 self.lost = Some(LostBecause(why.clone()));
                 if self.phase != Phase::Lost {
                     self.phase = Phase::Lost;
@@ -180,7 +185,7 @@ impl Session {
         if !self.settle_clean_up(what) {
             return Vec::new();
         }
-        self.kept.push(Kept { what: what.clone(), why: why.to_owned() });
+        self.kept.push(KeptItem { what: what.clone(), why: why.to_owned() });
         self.paid(what)
     }
 
@@ -249,7 +254,7 @@ impl Session {
         self.reason = Some(reason);
         let untold = self.exit_untold(why);
         self.learn(&untold);
-        self.underway.look = Look::Unneeded;
+        self.underway.look = ProbeState::Unneeded;
         self.give_up_waiting();
         self.keep_worktrees();
         self.clean_up(&mut effects);
@@ -273,7 +278,7 @@ impl Session {
         let (worktrees, others) = self.owed.drain(..).partition(is_worktree);
         self.owed = others;
         let why = "it was given up, and somebody may still work in it";
-        let kept = |owed: Owed| Kept { what: owed.what, why: why.to_owned() };
+        let kept = |owed: Owed| KeptItem { what: owed.what, why: why.to_owned() };
         self.kept.extend(Vec::into_iter(worktrees).map(kept));
     }
 }

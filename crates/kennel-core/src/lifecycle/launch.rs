@@ -1,5 +1,6 @@
 //! From a row to a program that runs.
 
+use kennel_types::LaunchFailure;
 use kennel_types::{Exit, Phase, Reason};
 
 use crate::effect::Effect;
@@ -31,7 +32,10 @@ impl Session {
         if self.phase != Phase::Reserved || self.launch.keeper_ready {
             return Vec::new();
         }
-        self.reap(&Exit::NeverRan, &Reason::Failed { code: 202, why: why.to_owned() })
+        self.reap(
+            &Exit::NeverRan,
+            &Reason::Failed { code: LaunchFailure::Setup, why: why.to_owned() },
+        )
     }
 
     pub(super) fn on_born(&mut self, identity: &str, pid: i32, pen: Option<&str>) -> Vec<Effect> {
@@ -78,7 +82,7 @@ impl Session {
         effects
     }
 
-    pub(super) fn on_launch_failed(&mut self, code: u8, why: &str) -> Vec<Effect> {
+    pub(super) fn on_launch_failed(&mut self, code: LaunchFailure, why: &str) -> Vec<Effect> {
         self.reap(&Exit::NeverRan, &Reason::Failed { code, why: why.to_owned() })
     }
 }

@@ -1,16 +1,18 @@
 //! What holds whatever happens, in whatever order.
 
+use kennel_types::LaunchFailure;
 use std::time::Duration;
 
 use kennel_types::{
-    Exit, OwedKind, Phase, Readiness, ReadyState, Reason, RelaunchState, Report, Restart, Survivor,
+    AgentReport, Exit, OwedKind, Phase, Readiness, ReadyState, Reason, RelaunchState, Restart,
+    Survivor,
 };
 use proptest::prelude::*;
 
 use crate::effect::Effect;
-use crate::event::{Event, PenEnd, Probe, StopWish};
+use crate::event::{Event, PenEnd, Probe, StopIntent};
 use crate::sample::{asking, tree, worktree};
-use crate::session::{Session, Wanted, Writing};
+use crate::session::{DesiredState, Session, Writing};
 
 fn exit() -> impl Strategy<Value = Exit> {
     prop_oneof![
@@ -88,7 +90,7 @@ fn pen_end() -> impl Strategy<Value = PenEnd> {
 fn stop() -> impl Strategy<Value = Event> {
     proptest::option::of(0..20_u64).prop_map(|grace| {
         let reason = Reason::Stopped { by: "a client".into() };
-        Event::StopAsked(StopWish { grace: grace.map(Duration::from_secs), reason })
+        Event::StopAsked(StopIntent { grace: grace.map(Duration::from_secs), reason })
     })
 }
 
@@ -105,7 +107,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Restored),
         1 => Just(Event::RecordFailed { why: why() }),
         1 => Just(Event::KeeperNotStarted { why: why() }),
-        1 => Just(Event::LaunchFailed { code: 204, why: why() }),
+        1 => Just(Event::LaunchFailed { code: LaunchFailure::Exec, why: why() }),
         1 => Just(Event::StillAlive { survivors: survivors() }),
         1 => Just(Event::Forgotten { by: "a person".into() }),
         2 => exit().prop_map(|exit| Event::Exited { exit }),
@@ -122,7 +124,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::MakeFailed { what: tree(), why: why() }),
         2 => Just(Event::BecameReady { how: String::from("a sign") }),
         1 => Just(Event::ReadyOverdue { saw: None }),
-        1 => prop_oneof![Just(Report::Ready), Just(Report::Busy)].prop_map(Event::Reported),
+        1 => prop_oneof![Just(AgentReport::Ready), Just(AgentReport::Busy)].prop_map(Event::Reported),
     ]
 }
 
@@ -162,8 +164,8 @@ struct Done {
 }
 
 fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], done: &mut Done) {
-    if let Wanted::Stopped { grace } = before.wanted {
-        assert!(matches!(after.wanted, Wanted::Stopped { grace: now } if now <= grace));
+    if let DesiredState::Stopped { grace } = before.wanted {
+        assert!(matches!(after.wanted, DesiredState::Stopped { grace: now } if now <= grace));
     }
     let found = before.phase == Phase::Lost && after.phase == Phase::Stopping;
     assert!(after.phase >= before.phase || found, "{:?} to {:?}", before.phase, after.phase);

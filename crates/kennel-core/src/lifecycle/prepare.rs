@@ -1,5 +1,6 @@
 //! Before there is a keeper: the line, and what is made for a session.
 
+use kennel_types::LaunchFailure;
 use kennel_types::{Exit, OwedKind, Phase, Reason};
 
 use crate::effect::Effect;
@@ -59,7 +60,10 @@ impl Session {
         if !self.settle_making(what) {
             return Vec::new();
         }
-        self.reap(&Exit::NeverRan, &Reason::Failed { code: 202, why: why.to_owned() })
+        self.reap(
+            &Exit::NeverRan,
+            &Reason::Failed { code: LaunchFailure::Setup, why: why.to_owned() },
+        )
     }
 
     /// Whether this was being made; it is not any more.
@@ -77,7 +81,9 @@ impl Session {
             return;
         }
         let why = "it was called off before it was launched".to_owned();
-        effects.extend(self.reap(&Exit::NeverRan, &Reason::Failed { code: 207, why }));
+        effects.extend(
+            self.reap(&Exit::NeverRan, &Reason::Failed { code: LaunchFailure::Internal, why }),
+        );
     }
 
     /// A new daemon reads it. In line it stays there; but what a former daemon was making is not continued: its
@@ -89,7 +95,9 @@ impl Session {
             self.end_unlaunched(effects);
         } else if self.phase == Phase::Making {
             let why = "the daemon was restarted while its worktree was being made".to_owned();
-            effects.extend(self.reap(&Exit::NeverRan, &Reason::Failed { code: 207, why }));
+            effects.extend(
+                self.reap(&Exit::NeverRan, &Reason::Failed { code: LaunchFailure::Internal, why }),
+            );
         }
     }
 }

@@ -3,10 +3,10 @@
 //! A sign counts only while it is waited for: once the time is over, a stop is wanted or the agent has ended, it
 //! is late, and changes nothing.
 
-use kennel_types::{Phase, Readiness, ReadyState, Reason, Report};
+use kennel_types::{AgentReport, Phase, Readiness, ReadyState, Reason};
 
 use crate::effect::Effect;
-use crate::event::StopWish;
+use crate::event::StopIntent;
 use crate::session::Session;
 
 impl Session {
@@ -46,17 +46,17 @@ impl Session {
         }
         self.ready = ReadyState::Missed;
         let reason = Reason::NotReady { after, saw: saw.cloned() };
-        self.on_stop_asked(&StopWish { grace: None, reason })
+        self.on_stop_asked(&StopIntent { grace: None, reason })
     }
 
     /// What was asked for decides what makes it ready: if that is a line or a port, the agent's word does not.
-    pub(super) fn on_reported(&mut self, report: &Report) -> Vec<Effect> {
+    pub(super) fn on_reported(&mut self, report: &AgentReport) -> Vec<Effect> {
         if !self.is_believed() {
             return Vec::new();
         }
         match report {
-            Report::Ready if self.spec.ready == Readiness::Report => self.on_became_ready(),
-            Report::Ready => Vec::new(),
+            AgentReport::Ready if self.spec.ready == Readiness::Report => self.on_became_ready(),
+            AgentReport::Ready => Vec::new(),
             told if self.reported.take(told) => self.noted(),
             _ => Vec::new(),
         }

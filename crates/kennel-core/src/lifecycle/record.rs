@@ -3,6 +3,7 @@
 //! An answer to an older record must not be taken for one to the outcome's: the keeper would be let go while
 //! nobody else has the outcome.
 
+use kennel_types::LaunchFailure;
 use kennel_types::{Phase, Reason};
 
 use crate::effect::Effect;
@@ -69,7 +70,10 @@ impl Session {
         self.underway.writing = Writing::Failed;
         if self.phase <= Phase::Reserved && !self.launch.recorded {
             // Without a row nothing may be started.
-            self.want_stopped(self.spec.grace, &Reason::Failed { code: 202, why: why.to_owned() });
+            self.want_stopped(
+                self.spec.grace,
+                &Reason::Failed { code: LaunchFailure::Setup, why: why.to_owned() },
+            );
             if self.underway.unlaunched {
                 self.end_unlaunched(&mut effects);
             } else {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use kennel_types::{Judged, Phase, Reason, RelaunchState};
 
 use crate::effect::Effect;
-use crate::event::StopWish;
-use crate::restart::{self, Decision, Facts};
-use crate::session::{Look, Session, Wanted};
+use crate::event::StopIntent;
+use crate::restart::{self, RestartDecision, RestartFacts};
+use crate::session::{DesiredState, ProbeState, Session};
 
 /// What a wish changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum StopChange {
     /// It is the first.
     First,
     /// It allows less grace than those before.
@@ -22,18 +22,18 @@ pub(super) enum Wish {
 
 impl Session {
     /// The first reason stays, the shortest grace wins.
-    pub(super) fn want_stopped(&mut self, grace: Duration, reason: &Reason) -> Wish {
+    pub(super) fn want_stopped(&mut self, grace: Duration, reason: &Reason) -> StopChange {
         self.reason.get_or_insert_with(|| reason.clone());
         let wish = match self.wanted {
-            Wanted::Running => Wish::First,
-            Wanted::Stopped { grace: before } if grace < before => Wish::Sooner,
-            Wanted::Stopped { .. } => return Wish::Same,
+            DesiredState::Running => StopChange::First,
+            DesiredState::Stopped { grace: before } if grace < before => StopChange::Sooner,
+            DesiredState::Stopped { .. } => return StopChange::Same,
         };
-        self.wanted = Wanted::Stopped { grace };
+        self.wanted = DesiredState::Stopped { grace };
         wish
     }
 
-    pub(super) fn on_stop_asked(&mut self, wish: &StopWish) -> Vec<Effect> {
+    pub(super) fn on_stop_asked(&mut self, wish: &StopIntent) -> Vec<Effect> {
         let mut effects = Vec::new();
         let called_off = self.call_off_relaunch(&wish.reason);
         if self.has_ended() {
@@ -45,7 +45,7 @@ impl Session {
         let wish = self.want_stopped(wish.grace.unwrap_or(self.spec.grace), &wish.reason);
         match self.phase {
             Phase::Lost => {}
-            _ if self.underway.look == Look::EndPenDue => self.end_pen(&mut effects),
+            _ if self.underway.look == ProbeState::EndPenDue => self.end_pen(&mut effects),
             // Whoever looks now honours the wish with what is found.
             _ if !self.hears() => {}
             // The end comes when the wish is on record.
@@ -53,14 +53,14 @@ impl Session {
             Phase::Queued | Phase::Making => {}
             Phase::Reserved | Phase::Launching => effects.push(Effect::Dismiss),
             Phase::Starting | Phase::Running => effects.extend(self.stop_keeper()),
-            Phase::Stopping if wish != Wish::Same => effects.extend(self.stop_keeper()),
+            Phase::Stopping if wish != StopChange::Same => effects.extend(self.stop_keeper()),
             Phase::Stopping | Phase::Reaped | Phase::Cleaned => {}
         }
         match wish {
-            Wish::First => self.record_durably(&mut effects),
+            StopChange::First => self.record_durably(&mut effects),
             _ if called_off => self.record_durably(&mut effects),
-            Wish::Sooner => self.note(&mut effects),
-            Wish::Same => {}
+            StopChange::Sooner => self.note(&mut effects),
+            StopChange::Same => {}
         }
         effects
     }
@@ -72,8 +72,8 @@ impl Session {
             RelaunchState::Undecided if self.is_live() => self.spec.repeats(),
             RelaunchState::Undecided if self.spec.agent.is_some() => self.awaits_verdict(),
             RelaunchState::Undecided => {
-                let decision = restart::decide(&Facts::of(self, Duration::ZERO));
-                matches!(decision, Decision::Relaunch { .. })
+                let decision = restart::decide(&RestartFacts::of(self, Duration::ZERO));
+                matches!(decision, RestartDecision::Relaunch { .. })
             }
             RelaunchState::Pending => true,
             RelaunchState::Launched | RelaunchState::CalledOff { .. } => false,
@@ -110,8 +110,8 @@ impl Session {
         }
         self.phase = Phase::Stopping;
         let grace = match self.wanted {
-            Wanted::Stopped { grace } => grace,
-            Wanted::Running => self.spec.grace,
+            DesiredState::Stopped { grace } => grace,
+            DesiredState::Running => self.spec.grace,
         };
         vec![Effect::Stop { grace }]
     }

@@ -5,18 +5,20 @@
 use std::collections::BTreeSet;
 
 use kennel_types::check_member_name;
-use kennel_types::plan::{Name, Place, PlanAgent, PlanSpec, Prompt, StageSpec, Who, WorktreeWish};
+use kennel_types::plan::{
+    AgentPath, Name, PlanAgent, PlanSpec, PlanTarget, PlanWorktree, Prompt, StageSpec,
+};
 
-use super::problem::{Complaint, PlanError, Problem, Spot};
+use super::problem::{Complaint, PlanError, PlanProblem, Spot};
 use super::template::{INPUT, Reference, Template};
 use crate::slip::did_you_mean;
 
 /// The most agents of a plan.
-pub const MOST_AGENTS: usize = 200;
+pub const MAX_AGENTS: usize = 200;
 /// The most retries that are not a slip.
-const MOST_RETRIES: u32 = 100;
+const MAX_RETRIES: u32 = 100;
 /// The most bytes of a prompt, before anything is put in.
-pub const LONGEST_PROMPT: usize = 1 << 20;
+pub const MAX_PROMPT_BYTES: usize = 1 << 20;
 
 /// Whether it can be run. What [`super::parse`] gives can; what came another way may not.
 ///
@@ -24,21 +26,21 @@ pub const LONGEST_PROMPT: usize = 1 << 20;
 /// It can't, with everything that is wrong.
 pub fn check(plan: &PlanSpec) -> Result<(), PlanError> {
     let complaints = complaints(plan).into_iter();
-    PlanError::none_of(complaints.map(|it| Problem { at: None, text: it.text }).collect())
+    PlanError::none_of(complaints.map(|it| PlanProblem { at: None, text: it.text }).collect())
 }
 
 /// Puts in a prompt that was in a file.
 ///
 /// # Errors
 /// There is no agent at this place, or it can't be asked this.
-pub fn put_prompt(plan: &mut PlanSpec, place: &Place, text: &str) -> Result<(), PlanError> {
+pub fn put_prompt(plan: &mut PlanSpec, place: &AgentPath, text: &str) -> Result<(), PlanError> {
     let stages = plan.stages.iter_mut().filter(|stage| stage.name == place.stage);
     let mut agents = stages.flat_map(|stage| &mut stage.agents);
     match agents.find(|agent| agent.name == place.agent) {
         Some(agent) => agent.prompt = Prompt::Text(text.to_owned()),
         None => {
             let text = format!("there is no agent {place} in this plan");
-            return Err(PlanError(vec![Problem { at: None, text }]));
+            return Err(PlanError(vec![PlanProblem { at: None, text }]));
         }
     }
     check(plan)
@@ -82,8 +84,8 @@ impl<'a> Checking<'a> {
             self.wrong("", "there is no stage: write [[stage]], and [[stage.agent]] below it");
         }
         let agents = plan.agents().count();
-        if agents > MOST_AGENTS {
-            self.wrong("", format!("there are {agents} agents, and the most is {MOST_AGENTS}"));
+        if agents > MAX_AGENTS {
+            self.wrong("", format!("there are {agents} agents, and the most is {MAX_AGENTS}"));
         }
         if plan.concurrency == Some(0) {
             self.wrong(
@@ -135,12 +137,12 @@ impl<'a> Checking<'a> {
             if !names.insert(&agent.name) {
                 self.wrong("name", "there is another agent of this name in its stage");
             }
-            if let Who::Member(member) = &agent.who
+            if let PlanTarget::Member(member) = &agent.who
                 && !members.insert(member)
             {
                 self.wrong("member", format!("{member:?} is asked twice in one stage, and can do one thing at a time; put one of them into a stage of its own"));
             }
-            if let Some(WorktreeWish::Branch(branch)) = &agent.worktree
+            if let Some(PlanWorktree::Branch(branch)) = &agent.worktree
                 && !branches.insert(branch)
             {
                 self.wrong("worktree", format!("the branch {branch:?} is that of another agent in its stage, and can be checked out once only"));
@@ -152,10 +154,10 @@ impl<'a> Checking<'a> {
 
     fn agent(&mut self, agent: &PlanAgent) {
         match &agent.who {
-            Who::Agent(name) if name.trim().is_empty() => {
+            PlanTarget::Agent(name) if name.trim().is_empty() => {
                 self.wrong("agent", "`agent` is empty; write for instance \"claude\"")
             }
-            Who::Member(name) => {
+            PlanTarget::Member(name) => {
                 if let Err(error) = check_member_name(name) {
                     self.wrong("member", error);
                 }
@@ -167,7 +169,7 @@ impl<'a> Checking<'a> {
                     }
                 }
             }
-            Who::Agent(_) => {}
+            PlanTarget::Agent(_) => {}
         }
         if agent.timeout.is_some_and(|time| time.is_zero()) {
             self.wrong("timeout", "`timeout` is 0; leave it out for none");
@@ -183,11 +185,8 @@ impl<'a> Checking<'a> {
         if agent.turns == Some(0) {
             self.wrong("turns", "`turns` is 0; leave it out for no limit");
         }
-        if let Some(retries) = agent.retries.filter(|retries| *retries > MOST_RETRIES) {
-            self.wrong(
-                "retries",
-                format!("`retries` is {retries}, and the most is {MOST_RETRIES}"),
-            );
+        if let Some(retries) = agent.retries.filter(|retries| *retries > MAX_RETRIES) {
+            self.wrong("retries", format!("`retries` is {retries}, and the most is {MAX_RETRIES}"));
         }
         if agent.args.iter().any(|arg| arg.contains('\0')) {
             self.wrong("args", "an argument can't have a NUL character in it");
@@ -205,11 +204,11 @@ impl<'a> Checking<'a> {
         if text.trim().is_empty() {
             return self.wrong("prompt", "its prompt is empty");
         }
-        if text.len() > LONGEST_PROMPT {
+        if text.len() > MAX_PROMPT_BYTES {
             let length = text.len();
             return self.wrong(
                 "prompt",
-                format!("its prompt has {length} bytes, and the most is {LONGEST_PROMPT}"),
+                format!("its prompt has {length} bytes, and the most is {MAX_PROMPT_BYTES}"),
             );
         }
         match Template::parse(text) {
@@ -237,7 +236,7 @@ fn refer(plan: &PlanSpec, from: usize, reference: &Reference) -> Result<(), Stri
             Err(format!("there is no input {name} in [inputs]{near}"))
         }
         Reference::Stage(stage) => earlier(plan, from, stage).map(drop),
-        Reference::Agent(Place { stage, agent }) => {
+        Reference::Agent(AgentPath { stage, agent }) => {
             let earlier = earlier(plan, from, stage)?;
             let known = earlier.agents.iter().map(|agent| agent.name.as_str());
             if known.clone().any(|known| known == agent.as_str()) {

@@ -1,10 +1,10 @@
 //! What became of a plan, and of each of its agents.
 
-use kennel_types::plan::{Place, PlanSpec};
-use kennel_types::{SessionId, Usage, VerdictKind};
+use kennel_types::plan::{AgentPath, PlanSpec};
+use kennel_types::{SessionId, TokenUsage, VerdictKind};
 use serde::{Deserialize, Serialize};
 
-use super::state::{AgentPhase, AgentState, Ending, Failure, PlanState};
+use super::state::{AgentFailure, AgentPhase, AgentState, PlanEnding, PlanState};
 
 /// What became of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct PlanOutcome {
     /// Of each agent, in the order of the plan.
     pub agents: Vec<AgentOutcome>,
     /// What they have used up, all together.
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
 /// What became of a plan as a whole.
@@ -37,7 +37,7 @@ pub enum PlanResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentOutcome {
     /// Which.
-    pub place: Place,
+    pub place: AgentPath,
     /// How it stands: [`AgentResult::Unfinished`] in no plan that is over.
     pub result: AgentResult,
     /// Its session, if there was one.
@@ -68,7 +68,7 @@ impl PlanState {
     /// What became of it, as far as it is known.
     #[must_use]
     pub fn outcome(&self, spec: &PlanSpec) -> PlanOutcome {
-        let mut usage = Usage::default();
+        let mut usage = TokenUsage::default();
         for agent in &self.agents {
             usage += agent.usage;
         }
@@ -89,11 +89,11 @@ impl PlanState {
                 };
                 (PlanResult::Succeeded, why)
             }
-            Some(Ending::AgentFailed { place }) => {
+            Some(PlanEnding::AgentFailed { place }) => {
                 let how = self.agent(place).map(|agent| told(agent).why).unwrap_or_default();
                 (PlanResult::Failed, format!("{place}: {how}"))
             }
-            Some(Ending::TooFew { place, can, need }) => {
+            Some(PlanEnding::TooFew { place, can, need }) => {
                 let how = self.agent(place).map(|agent| told(agent).why).unwrap_or_default();
                 let stage = &place.stage;
                 let why = format!(
@@ -101,11 +101,13 @@ impl PlanState {
                 );
                 (PlanResult::Failed, why)
             }
-            Some(Ending::TimeOver) => {
+            Some(PlanEnding::TimeOver) => {
                 let limit = spec.timeout.map(|limit| format!(" of {limit:?}")).unwrap_or_default();
                 (PlanResult::TimedOut, format!("it took longer than its time{limit}"))
             }
-            Some(Ending::Cancelled { by }) => (PlanResult::Cancelled, format!("cancelled by {by}")),
+            Some(PlanEnding::Cancelled { by }) => {
+                (PlanResult::Cancelled, format!("cancelled by {by}"))
+            }
         }
     }
 }
@@ -121,14 +123,14 @@ pub(super) fn told(agent: &AgentState) -> AgentOutcome {
             (AgentResult::Cancelled, "stopped, and seen to be gone".to_owned())
         }
         AgentPhase::Skipped { why } => (AgentResult::Skipped, format!("not asked: {why}")),
-        AgentPhase::Failed { why: Failure::Refused { why } } => {
+        AgentPhase::Failed { why: AgentFailure::Refused { why } } => {
             (AgentResult::Failed, format!("refused: {why}"))
         }
-        AgentPhase::Failed { why: Failure::Judged { verdict: VerdictKind::Unknown, .. } } => {
+        AgentPhase::Failed { why: AgentFailure::Judged { verdict: VerdictKind::Unknown, .. } } => {
             let why = "it may have run, and nobody knows how it ended".to_owned();
             (AgentResult::Failed, why)
         }
-        AgentPhase::Failed { why: Failure::Judged { verdict, .. } } => {
+        AgentPhase::Failed { why: AgentFailure::Judged { verdict, .. } } => {
             (AgentResult::Failed, verdict.to_string())
         }
     };

@@ -4,11 +4,11 @@ use std::fmt;
 
 /// Everything that is wrong with a plan, in the order in which it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanError(pub(super) Vec<Problem>);
+pub struct PlanError(pub(super) Vec<PlanProblem>);
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct PlanProblem {
     /// Its line and its column, from 1 on; none if the plan does not come from a text.
     pub at: Option<(usize, usize)>,
     /// What.
@@ -18,7 +18,7 @@ pub struct Problem {
 impl PlanError {
     /// One by one.
     #[must_use]
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[PlanProblem] {
         &self.0
     }
 
@@ -33,12 +33,12 @@ impl PlanError {
     }
 
     /// With everything that is wrong, if anything is.
-    pub(super) fn none_of(problems: Vec<Problem>) -> Result<(), Self> {
+    pub(super) fn none_of(problems: Vec<PlanProblem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PlanProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at {
             Some((line, column)) => write!(f, "{line}:{column}: {}", self.text),

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::check::complaints;
-use super::problem::{PlanError, Problem, Spot};
+use super::problem::{PlanError, PlanProblem, Spot};
 use crate::slip::did_you_mean;
 
 mod agent;
@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Result<PlanSpec, PlanError> {
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
             let words: Vec<_> = error.message().lines().map(str::trim).collect();
-            let problem = Problem { at: Some(position(text, at)), text: words.join("; ") };
+            let problem = PlanProblem { at: Some(position(text, at)), text: words.join("; ") };
             return Err(PlanError(vec![problem]));
         }
     };
@@ -84,10 +84,10 @@ impl Reader<'_> {
         self.problems.push((at, text.into()));
     }
 
-    fn told(self) -> Vec<Problem> {
+    fn told(self) -> Vec<PlanProblem> {
         let mut problems = self.problems;
         problems.sort();
-        let told = |(at, text)| Problem { at: Some(position(self.text, at)), text };
+        let told = |(at, text)| PlanProblem { at: Some(position(self.text, at)), text };
         problems.into_iter().map(told).collect()
     }
 

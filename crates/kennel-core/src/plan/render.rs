@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use kennel_types::plan::{Name, Place, PlanSpec, Prompt, StageSpec};
+use kennel_types::plan::{AgentPath, Name, PlanSpec, Prompt, StageSpec};
 
-use super::problem::{PlanError, Problem};
+use super::problem::{PlanError, PlanProblem};
 use super::template::{NoValue, Reference, Template, TemplateError, beginning};
 use crate::slip::did_you_mean;
 
 /// The most bytes of an answer that go into a prompt.
-pub const LONGEST_ANSWER: usize = 256 << 10;
+pub const MAX_ANSWER_BYTES: usize = 256 << 10;
 
 /// What somebody said who runs a plan: a value for each of its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -19,7 +19,7 @@ pub struct Inputs(BTreeMap<Name, String>);
 
 /// What an agent of an earlier stage has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer<'a> {
+pub enum AgentAnswer<'a> {
     /// This.
     Given(Cow<'a, str>),
     /// Nothing, and why.
@@ -31,12 +31,12 @@ pub enum Answer<'a> {
 pub enum PromptError {
     /// Nobody is there.
     #[error("there is no agent {0} in this plan")]
-    NoAgent(Place),
+    NoAgent(AgentPath),
     /// It is in a file.
     #[error("the prompt of {place} is in the file {file:?}, which was not read")]
     NotRead {
         /// Whose.
-        place: Place,
+        place: AgentPath,
         /// Which.
         file: String,
     },
@@ -44,7 +44,7 @@ pub enum PromptError {
     #[error("the prompt of {place}: {error}")]
     Template {
         /// Whose.
-        place: Place,
+        place: AgentPath,
         /// What is wrong.
         #[source]
         error: TemplateError,
@@ -53,7 +53,7 @@ pub enum PromptError {
     #[error("the prompt of {place}: {error}")]
     NoValue {
         /// Whose.
-        place: Place,
+        place: AgentPath,
         /// For what.
         #[source]
         error: NoValue,
@@ -66,7 +66,7 @@ pub enum PromptError {
 /// Something was said that the plan has no use for, or nothing where it must be.
 pub fn fill_inputs(plan: &PlanSpec, said: &BTreeMap<String, String>) -> Result<Inputs, PlanError> {
     let mut problems = Vec::new();
-    let mut wrong = |text| problems.push(Problem { at: None, text });
+    let mut wrong = |text| problems.push(PlanProblem { at: None, text });
     for name in said.keys() {
         if !plan.inputs.keys().any(|known| known.as_str() == name) {
             let near = did_you_mean(name, plan.inputs.keys().map(Name::as_str));
@@ -98,9 +98,9 @@ pub fn fill_inputs(plan: &PlanSpec, said: &BTreeMap<String, String>) -> Result<I
 /// There is no such agent, or the plan was not checked.
 pub fn prompt<'a>(
     plan: &PlanSpec,
-    place: &Place,
+    place: &AgentPath,
     inputs: &Inputs,
-    answer: &dyn Fn(&Place) -> Answer<'a>,
+    answer: &dyn Fn(&AgentPath) -> AgentAnswer<'a>,
 ) -> Result<String, PromptError> {
     let agent = plan.agent(place).ok_or_else(|| PromptError::NoAgent(place.clone()))?;
     let text = match &agent.prompt {
@@ -123,7 +123,7 @@ pub fn prompt<'a>(
 }
 
 /// All answers of a stage, each below its name.
-fn all_told<'a>(stage: &StageSpec, answer: &dyn Fn(&Place) -> Answer<'a>) -> String {
+fn all_told<'a>(stage: &StageSpec, answer: &dyn Fn(&AgentPath) -> AgentAnswer<'a>) -> String {
     let answers = stage.agents.iter().map(|agent| {
         let place = stage.place(agent);
         format!("## {}\n\n{}\n", agent.name, told(&place, answer(&place)).trim_end())
@@ -131,12 +131,12 @@ fn all_told<'a>(stage: &StageSpec, answer: &dyn Fn(&Place) -> Answer<'a>) -> Str
     answers.collect::<Vec<_>>().join("\n")
 }
 
-fn told(place: &Place, answer: Answer<'_>) -> String {
+fn told(place: &AgentPath, answer: AgentAnswer<'_>) -> String {
     match answer {
-        Answer::Missing(why) => format!("[no answer from {place}: {why}]"),
-        Answer::Given(text) if text.len() <= LONGEST_ANSWER => text.into_owned(),
-        Answer::Given(text) => {
-            let kept = beginning(&text, LONGEST_ANSWER);
+        AgentAnswer::Missing(why) => format!("[no answer from {place}: {why}]"),
+        AgentAnswer::Given(text) if text.len() <= MAX_ANSWER_BYTES => text.into_owned(),
+        AgentAnswer::Given(text) => {
+            let kept = beginning(&text, MAX_ANSWER_BYTES);
             let left_out = text.len() - kept.len();
             format!("{kept}\n[{left_out} more bytes from {place} are left out]")
         }

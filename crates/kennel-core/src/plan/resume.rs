@@ -1,20 +1,20 @@
 //! A plan that is over, and is to be gone on with.
 
-use kennel_types::plan::{Place, PlanSpec};
+use kennel_types::plan::{AgentPath, PlanSpec};
 
-use super::state::{AgentPhase, Ignored, PlanState};
+use super::state::{AgentPhase, IgnoredReason, PlanState};
 
 impl PlanState {
     /// Whoever has not answered is to be asked again, from the last stage on that was begun: what an earlier one lacks, the
     /// later ones have gone on without. What may have run stays as it is, unless that is wanted.
-    pub(super) fn resumed(&mut self, spec: &PlanSpec, replay: bool) -> Result<(), Ignored> {
+    pub(super) fn resumed(&mut self, spec: &PlanSpec, replay: bool) -> Result<(), IgnoredReason> {
         if !self.finished {
-            return Err(Ignored::NotOver);
+            return Err(IgnoredReason::NotOver);
         }
         let mut next = self.clone();
         next.finished = false;
         next.ending = None;
-        let mut left: Vec<Place> = Vec::new();
+        let mut left: Vec<AgentPath> = Vec::new();
         for agent in next.agents.iter_mut().skip(self.begun(spec)) {
             if agent.may_have_run && !replay {
                 left.push(agent.place.clone());
@@ -29,8 +29,8 @@ impl PlanState {
                 *self = next;
                 Ok(())
             }
-            (false, true) => Err(Ignored::NothingLeft),
-            (false, false) => Err(Ignored::MayHaveRun(left)),
+            (false, true) => Err(IgnoredReason::NothingLeft),
+            (false, false) => Err(IgnoredReason::MayHaveRun(left)),
         }
     }
 

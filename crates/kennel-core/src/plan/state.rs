@@ -1,7 +1,7 @@
 //! A plan while it is run: what is known of each of its agents.
 
-use kennel_types::plan::{Place, PlanSpec};
-use kennel_types::{SessionId, Usage, VerdictKind, is_unset};
+use kennel_types::plan::{AgentPath, PlanSpec};
+use kennel_types::{SessionId, TokenUsage, VerdictKind, is_unset};
 use serde::{Deserialize, Serialize};
 
 /// How a plan stands. It goes on record with every event that is taken.
@@ -11,7 +11,7 @@ pub struct PlanState {
     pub agents: Vec<AgentState>,
     /// Why nobody is asked any more, once that is so.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub ending: Option<Ending>,
+    pub ending: Option<PlanEnding>,
     /// Whether its outcome was told.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub finished: bool,
@@ -21,7 +21,7 @@ pub struct PlanState {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AgentState {
     /// Which.
-    pub place: Place,
+    pub place: AgentPath,
     /// What was seen of it last.
     pub phase: AgentPhase,
     /// How often it was about to be asked.
@@ -29,7 +29,7 @@ pub struct AgentState {
     pub asks: u32,
     /// What it has used up, all asks together.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Whether the last session that is over may have run, and nobody knows how it ended. It outlasts a resume that did not
     /// come to ask it again.
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -57,7 +57,7 @@ pub enum AgentPhase {
     /// It has not, and it is over.
     Failed {
         /// Why.
-        why: Failure,
+        why: AgentFailure,
     },
     /// Somebody wanted its end, and it is over.
     Cancelled {
@@ -67,14 +67,14 @@ pub enum AgentPhase {
     /// It was not asked, and will not be.
     Skipped {
         /// Why.
-        why: Skip,
+        why: SkipReason,
     },
 }
 
 /// Why an agent has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "failure")]
-pub enum Failure {
+pub enum AgentFailure {
     /// There is no session: it was not taken.
     Refused {
         /// Why.
@@ -92,7 +92,7 @@ pub enum Failure {
 /// Why an agent was not asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum Skip {
+pub enum SkipReason {
     /// Somebody wanted the end of the plan.
     #[error("the plan was cancelled before")]
     Cancelled,
@@ -110,16 +110,16 @@ pub enum Skip {
 /// Why nobody is asked any more.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ending")]
-pub enum Ending {
+pub enum PlanEnding {
     /// An agent has failed that may not.
     AgentFailed {
         /// Which.
-        place: Place,
+        place: AgentPath,
     },
     /// Too few of a stage can succeed.
     TooFew {
         /// One that has failed.
-        place: Place,
+        place: AgentPath,
         /// How many can, at most.
         can: u32,
         /// How many must.
@@ -142,14 +142,14 @@ pub enum PlanEvent {
     /// An agent is about to be asked: told, and put on record, before that is done. Only if it is taken may it be done.
     Asking {
         /// Which.
-        place: Place,
+        place: AgentPath,
         /// For the how manieth time.
         ask: u32,
     },
     /// There is a session. One whose event is [`Ignored::Late`] is no plan's: it is to be stopped.
     Asked {
         /// Of which agent.
-        place: Place,
+        place: AgentPath,
         /// By which ask.
         ask: u32,
         /// The session, by its first launch.
@@ -159,14 +159,14 @@ pub enum PlanEvent {
     /// the middle.
     NotAsked {
         /// Of which agent.
-        place: Place,
+        place: AgentPath,
         /// Which.
         ask: u32,
     },
     /// An ask was refused: there is no session.
     Refused {
         /// Of which agent.
-        place: Place,
+        place: AgentPath,
         /// Which.
         ask: u32,
         /// Why.
@@ -175,7 +175,7 @@ pub enum PlanEvent {
     /// A session is over: it was seen to be gone, no launch follows, and its verdict is on record.
     Judged {
         /// Of which agent.
-        place: Place,
+        place: AgentPath,
         /// By which ask.
         ask: u32,
         /// The session.
@@ -183,7 +183,7 @@ pub enum PlanEvent {
         /// What became of it.
         verdict: VerdictKind,
         /// What it has used up.
-        usage: Usage,
+        usage: TokenUsage,
     },
     /// Somebody wants the end of the plan.
     CancelWanted {
@@ -204,19 +204,19 @@ pub enum PlanEvent {
 /// What became of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Heard {
+pub enum EventOutcome {
     /// It was taken: the plan is another one now, and is to be put on record.
     Taken,
     /// It changed nothing.
-    Ignored(Ignored),
+    Ignored(IgnoredReason),
 }
 
 /// Why an event changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Ignored {
+pub enum IgnoredReason {
     /// There is no such agent.
     #[error("there is no agent {0} in the plan")]
-    NoAgent(Place),
+    NoAgent(AgentPath),
     /// It was known already.
     #[error("that is known")]
     Known,
@@ -240,11 +240,11 @@ pub enum Ignored {
         "{} may have run, and nobody knows how it ended: it is asked again only if that is wanted",
         listed(.0)
     )]
-    MayHaveRun(Vec<Place>),
+    MayHaveRun(Vec<AgentPath>),
 }
 
-fn listed(places: &[Place]) -> String {
-    places.iter().map(Place::to_string).collect::<Vec<_>>().join(", ")
+fn listed(places: &[AgentPath]) -> String {
+    places.iter().map(AgentPath::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl AgentPhase {
@@ -279,11 +279,11 @@ impl AgentPhase {
             Self::Asked { session }
             | Self::Done { session }
             | Self::Cancelled { session }
-            | Self::Failed { why: Failure::Judged { session, .. } } => Some(session),
+            | Self::Failed { why: AgentFailure::Judged { session, .. } } => Some(session),
             Self::Waiting
             | Self::Asking
             | Self::Skipped { .. }
-            | Self::Failed { why: Failure::Refused { .. } } => None,
+            | Self::Failed { why: AgentFailure::Refused { .. } } => None,
         }
     }
 
@@ -293,7 +293,7 @@ impl AgentPhase {
         match self {
             Self::Done { .. } => Some(VerdictKind::Succeeded),
             Self::Cancelled { .. } => Some(VerdictKind::Cancelled),
-            Self::Failed { why: Failure::Judged { verdict, .. } } => Some(*verdict),
+            Self::Failed { why: AgentFailure::Judged { verdict, .. } } => Some(*verdict),
             _ => None,
         }
     }
@@ -307,7 +307,7 @@ impl PlanState {
             place: stage.place(agent),
             phase: AgentPhase::Waiting,
             asks: 0,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             may_have_run: false,
         });
         Self { agents: agents.collect(), ending: None, finished: false }
@@ -315,7 +315,7 @@ impl PlanState {
 
     /// The agent at this place.
     #[must_use]
-    pub fn agent(&self, place: &Place) -> Option<&AgentState> {
+    pub fn agent(&self, place: &AgentPath) -> Option<&AgentState> {
         self.agents.iter().find(|agent| agent.place == *place)
     }
 

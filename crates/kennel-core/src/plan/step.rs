@@ -1,21 +1,22 @@
 //! What is to be done for a plan, and what becomes of it when something happens.
 
-use kennel_types::plan::{OnFailure, Place, PlanAgent, PlanSpec, StageSpec};
-use kennel_types::{SessionId, Usage, VerdictKind};
+use kennel_types::plan::{AgentPath, OnFailure, PlanAgent, PlanSpec, StageSpec};
+use kennel_types::{SessionId, TokenUsage, VerdictKind};
 
 use super::outcome::PlanOutcome;
 use super::state::{
-    AgentPhase, AgentState, Ending, Failure, Heard, Ignored, PlanEvent, PlanState, Skip,
+    AgentFailure, AgentPhase, AgentState, EventOutcome, IgnoredReason, PlanEnding, PlanEvent,
+    PlanState, SkipReason,
 };
 
 /// What is to be done now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Action {
+pub enum PlanAction {
     /// To ask an agent: after [`PlanEvent::Asking`] was taken, and under the key of this ask ([`Place::ask_key`]).
     Ask {
         /// Which.
-        place: Place,
+        place: AgentPath,
         /// For the how manieth time.
         ask: u32,
     },
@@ -23,7 +24,7 @@ pub enum Action {
     /// session yet, because the ask is under way, the session is stopped as soon as there is one.
     Stop {
         /// Which.
-        place: Place,
+        place: AgentPath,
         /// By which ask.
         ask: u32,
     },
@@ -32,12 +33,12 @@ pub enum Action {
 }
 
 /// A stage, and how each of its agents stands.
-struct Stage<'a> {
+struct StageProgress<'a> {
     spec: &'a StageSpec,
     agents: Vec<(&'a PlanAgent, &'a AgentState)>,
 }
 
-impl Stage<'_> {
+impl StageProgress<'_> {
     fn succeeded(&self) -> usize {
         self.agents.iter().filter(|(_, state)| state.phase.has_succeeded()).count()
     }
@@ -49,33 +50,33 @@ impl Stage<'_> {
     }
 
     /// Why the plan has failed with this stage, if it has.
-    fn failure(&self) -> Option<Ending> {
+    fn failure(&self) -> Option<PlanEnding> {
         let lost = |state: &AgentState| state.phase.is_over() && !state.phase.has_succeeded();
         let mut over = self.agents.iter().filter(|(_, state)| lost(state));
         let fatal =
             over.clone().find(|(agent, _)| self.spec.on_failure(agent) == OnFailure::FailPlan);
         if let Some((_, state)) = fatal {
-            return Some(Ending::AgentFailed { place: state.place.clone() });
+            return Some(PlanEnding::AgentFailed { place: state.place.clone() });
         }
         let need = self.spec.need?;
         let can = self.agents.iter().filter(|(_, state)| !lost(state)).count();
         let (_, last) = over.next_back()?;
         let can = u32::try_from(can).unwrap_or(u32::MAX);
-        (can < need).then(|| Ending::TooFew { place: last.place.clone(), can, need })
+        (can < need).then(|| PlanEnding::TooFew { place: last.place.clone(), can, need })
     }
 }
 
 impl PlanState {
     /// What is to be done. It is said again until it is known to be done, so that whoever was killed in the middle of it
     /// finds out from the record.
-    pub fn next(&self, spec: &PlanSpec) -> Vec<Action> {
+    pub fn next(&self, spec: &PlanSpec) -> Vec<PlanAction> {
         if self.finished {
             return Vec::new();
         }
         if self.is_over() {
-            return vec![Action::Finish(self.outcome(spec))];
+            return vec![PlanAction::Finish(self.outcome(spec))];
         }
-        let ask = |state: &AgentState| Action::Ask {
+        let ask = |state: &AgentState| PlanAction::Ask {
             place: state.place.clone(),
             ask: state.asks.saturating_add(1),
         };
@@ -85,20 +86,20 @@ impl PlanState {
     }
 
     /// What becomes of it.
-    pub fn happened(&mut self, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    pub fn happened(&mut self, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         let heard = match event {
             PlanEvent::Asking { place, ask } => self.asking(spec, place, *ask),
             PlanEvent::Asked { place, ask, session } => self.asked(place, *ask, session),
             PlanEvent::NotAsked { place, ask } => self.answer(place, *ask, AgentPhase::Waiting),
             PlanEvent::Refused { place, ask, why } => {
-                let why = Failure::Refused { why: why.clone() };
+                let why = AgentFailure::Refused { why: why.clone() };
                 self.answer(place, *ask, AgentPhase::Failed { why })
             }
             PlanEvent::Judged { place, ask, session, verdict, usage } => {
                 self.judged(place, *ask, session, *verdict, *usage)
             }
-            PlanEvent::CancelWanted { by } => self.end(Ending::Cancelled { by: by.clone() }),
-            PlanEvent::TimeOver => self.end(Ending::TimeOver),
+            PlanEvent::CancelWanted { by } => self.end(PlanEnding::Cancelled { by: by.clone() }),
+            PlanEvent::TimeOver => self.end(PlanEnding::TimeOver),
             PlanEvent::Finished => self.told(),
             PlanEvent::Resumed { replay } => self.resumed(spec, *replay),
         };
@@ -106,21 +107,21 @@ impl PlanState {
             self.settle(spec);
         }
         match heard {
-            Ok(()) => Heard::Taken,
-            Err(why) => Heard::Ignored(why),
+            Ok(()) => EventOutcome::Taken,
+            Err(why) => EventOutcome::Ignored(why),
         }
     }
 
-    fn stages<'a>(&'a self, spec: &'a PlanSpec) -> impl Iterator<Item = Stage<'a>> {
+    fn stages<'a>(&'a self, spec: &'a PlanSpec) -> impl Iterator<Item = StageProgress<'a>> {
         let mut states = self.agents.iter();
         spec.stages.iter().map(move |stage| {
             let agents = stage.agents.iter().zip(states.by_ref()).collect();
-            Stage { spec: stage, agents }
+            StageProgress { spec: stage, agents }
         })
     }
 
     /// The stage that is at work.
-    fn current<'a>(&'a self, spec: &'a PlanSpec) -> Option<Stage<'a>> {
+    fn current<'a>(&'a self, spec: &'a PlanSpec) -> Option<StageProgress<'a>> {
         let mut stages = self.stages(spec);
         stages.find(|stage| !stage.agents.iter().all(|(_, state)| state.phase.is_over()))
     }
@@ -149,7 +150,7 @@ impl PlanState {
 
     /// Whether an agent is to be stopped.
     #[must_use]
-    pub fn is_unwanted(&self, spec: &PlanSpec, place: &Place) -> bool {
+    pub fn is_unwanted(&self, spec: &PlanSpec, place: &AgentPath) -> bool {
         self.unwanted(spec).iter().any(|state| state.place == *place)
     }
 
@@ -160,12 +161,12 @@ impl PlanState {
             self.ending = failure;
         }
         let why = match &self.ending {
-            Some(Ending::AgentFailed { .. } | Ending::TooFew { .. }) => Skip::Failed,
-            Some(Ending::TimeOver) => Skip::TimeOver,
-            Some(Ending::Cancelled { .. }) => Skip::Cancelled,
-            None => Skip::NotNeeded,
+            Some(PlanEnding::AgentFailed { .. } | PlanEnding::TooFew { .. }) => SkipReason::Failed,
+            Some(PlanEnding::TimeOver) => SkipReason::TimeOver,
+            Some(PlanEnding::Cancelled { .. }) => SkipReason::Cancelled,
+            None => SkipReason::NotNeeded,
         };
-        let rest: Vec<Place> = match (&self.ending, self.current(spec)) {
+        let rest: Vec<AgentPath> = match (&self.ending, self.current(spec)) {
             (None, Some(stage)) => {
                 let rest = stage.agents.iter().filter(|(agent, _)| stage.is_rest(agent));
                 rest.map(|(_, state)| state.place.clone()).collect()
@@ -180,30 +181,40 @@ impl PlanState {
         }
     }
 
-    fn agent_mut(&mut self, place: &Place) -> Result<&mut AgentState, Ignored> {
+    fn agent_mut(&mut self, place: &AgentPath) -> Result<&mut AgentState, IgnoredReason> {
         let found = self.agents.iter_mut().find(|agent| agent.place == *place);
-        found.ok_or_else(|| Ignored::NoAgent(place.clone()))
+        found.ok_or_else(|| IgnoredReason::NoAgent(place.clone()))
     }
 
     /// The one step between "may be" and "is known": whatever came before it has its say here.
-    fn asking(&mut self, spec: &PlanSpec, place: &Place, ask: u32) -> Result<(), Ignored> {
+    fn asking(
+        &mut self,
+        spec: &PlanSpec,
+        place: &AgentPath,
+        ask: u32,
+    ) -> Result<(), IgnoredReason> {
         let may = self.askable(spec).iter().any(|state| state.place == *place);
         let agent = self.agent_mut(place)?;
         if ask <= agent.asks {
-            return Err(Ignored::Late);
+            return Err(IgnoredReason::Late);
         }
         if !may || ask != agent.asks.saturating_add(1) {
-            return Err(Ignored::NotNow);
+            return Err(IgnoredReason::NotNow);
         }
         agent.asks = ask;
         agent.phase = AgentPhase::Asking;
         Ok(())
     }
 
-    fn asked(&mut self, place: &Place, ask: u32, session: &SessionId) -> Result<(), Ignored> {
+    fn asked(
+        &mut self,
+        place: &AgentPath,
+        ask: u32,
+        session: &SessionId,
+    ) -> Result<(), IgnoredReason> {
         let agent = self.agent_mut(place)?;
         if agent.asks != ask {
-            return Err(Ignored::Late);
+            return Err(IgnoredReason::Late);
         }
         match &agent.phase {
             AgentPhase::Asking => {
@@ -211,18 +222,23 @@ impl PlanState {
                 Ok(())
             }
             // It may be over by then: its end was told first.
-            phase if phase.session().is_some_and(|known| known.is_kin_of(session)) => {
-                Err(Ignored::Known)
+            phase if phase.session().is_some_and(|known| known.is_same_session(session)) => {
+                Err(IgnoredReason::Known)
             }
-            _ => Err(Ignored::Late),
+            _ => Err(IgnoredReason::Late),
         }
     }
 
     /// An ask that is under way has come to nothing.
-    fn answer(&mut self, place: &Place, ask: u32, then: AgentPhase) -> Result<(), Ignored> {
+    fn answer(
+        &mut self,
+        place: &AgentPath,
+        ask: u32,
+        then: AgentPhase,
+    ) -> Result<(), IgnoredReason> {
         let agent = self.agent_mut(place)?;
         if agent.asks != ask || agent.phase != AgentPhase::Asking {
-            return Err(Ignored::Late);
+            return Err(IgnoredReason::Late);
         }
         agent.phase = then;
         Ok(())
@@ -230,20 +246,20 @@ impl PlanState {
 
     fn judged(
         &mut self,
-        place: &Place,
+        place: &AgentPath,
         ask: u32,
         session: &SessionId,
         verdict: VerdictKind,
-        usage: Usage,
-    ) -> Result<(), Ignored> {
+        usage: TokenUsage,
+    ) -> Result<(), IgnoredReason> {
         let agent = self.agent_mut(place)?;
         let ours = match &agent.phase {
             AgentPhase::Asking => true,
-            AgentPhase::Asked { session: asked } => asked.is_kin_of(session),
+            AgentPhase::Asked { session: asked } => asked.is_same_session(session),
             _ => false,
         };
         if !ours || agent.asks != ask {
-            return Err(Ignored::Late);
+            return Err(IgnoredReason::Late);
         }
         let session = session.base();
         agent.usage += usage;
@@ -251,38 +267,38 @@ impl PlanState {
         agent.phase = match verdict {
             VerdictKind::Succeeded => AgentPhase::Done { session },
             VerdictKind::Cancelled => AgentPhase::Cancelled { session },
-            verdict => AgentPhase::Failed { why: Failure::Judged { session, verdict } },
+            verdict => AgentPhase::Failed { why: AgentFailure::Judged { session, verdict } },
         };
         Ok(())
     }
 
     /// A cancel is the last word on why; otherwise the first.
-    fn end(&mut self, ending: Ending) -> Result<(), Ignored> {
+    fn end(&mut self, ending: PlanEnding) -> Result<(), IgnoredReason> {
         if self.is_over() {
-            return Err(Ignored::Over);
+            return Err(IgnoredReason::Over);
         }
-        let cancel = matches!(ending, Ending::Cancelled { .. });
+        let cancel = matches!(ending, PlanEnding::Cancelled { .. });
         match &self.ending {
-            Some(Ending::Cancelled { .. }) => return Err(Ignored::Known),
-            Some(_) if !cancel => return Err(Ignored::Known),
+            Some(PlanEnding::Cancelled { .. }) => return Err(IgnoredReason::Known),
+            Some(_) if !cancel => return Err(IgnoredReason::Known),
             _ => {}
         }
         self.ending = Some(ending);
         Ok(())
     }
 
-    fn told(&mut self) -> Result<(), Ignored> {
+    fn told(&mut self) -> Result<(), IgnoredReason> {
         if !self.is_over() {
-            return Err(Ignored::NotOver);
+            return Err(IgnoredReason::NotOver);
         }
         if std::mem::replace(&mut self.finished, true) {
-            return Err(Ignored::Known);
+            return Err(IgnoredReason::Known);
         }
         Ok(())
     }
 }
 
 /// To stop it.
-fn stop(state: &AgentState) -> Action {
-    Action::Stop { place: state.place.clone(), ask: state.asks }
+fn stop(state: &AgentState) -> PlanAction {
+    PlanAction::Stop { place: state.place.clone(), ask: state.asks }
 }

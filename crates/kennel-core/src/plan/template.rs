@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use kennel_types::plan::{Name, Place};
+use kennel_types::plan::{AgentPath, Name};
 
 /// What inputs are referred to by; so no stage can be called that.
 pub(super) const INPUT: &str = "input";
@@ -34,7 +34,7 @@ pub enum Reference {
     /// All answers of a stage.
     Stage(Name),
     /// The answer of an agent.
-    Agent(Place),
+    Agent(AgentPath),
 }
 
 impl fmt::Display for Reference {
@@ -159,7 +159,7 @@ impl Reference {
         let Some((first, _)) = text.split_once('.') else {
             return Name::parse(text).ok().map(Self::Stage);
         };
-        let place = Place::parse(text).ok()?;
+        let place = AgentPath::parse(text).ok()?;
         Some(if first == INPUT { Self::Input(place.agent) } else { Self::Agent(place) })
     }
 }

@@ -1,8 +1,8 @@
 //! What programs are shown of a plan. Field names are stable: added to, never changed.
 
 use kennel_types::plan::{
-    PlanAgent, PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, PlanView, StageSpec,
-    StageView, Who,
+    PlanAgent, PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, PlanTarget, PlanView,
+    StageSpec, StageView,
 };
 
 use super::outcome::{PlanResult, told};
@@ -58,8 +58,8 @@ impl PlanState {
 fn agent_view(agent: &PlanAgent, state: &AgentState, unwanted: bool) -> PlanAgentView {
     let outcome = told(state);
     let (name, member) = match &agent.who {
-        Who::Agent(name) => (Some(name.clone()), None),
-        Who::Member(name) => (None, Some(name.clone())),
+        PlanTarget::Agent(name) => (Some(name.clone()), None),
+        PlanTarget::Member(name) => (None, Some(name.clone())),
     };
     PlanAgentView {
         name: agent.name.to_string(),

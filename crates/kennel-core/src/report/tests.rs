@@ -32,15 +32,15 @@ fn world(numbers: &[u64]) -> World {
     world
 }
 
-fn judged(world: &World, session: &str, token: Option<&str>) -> Verdict {
-    judge(world, Presented { session, token })
+fn judged(world: &World, session: &str, token: Option<&str>) -> ReportDecision {
+    judge(world, ReportCredentials { session, token })
 }
 
 #[test]
 fn the_live_launch_is_believed_by_its_token() {
     let world = world(&[1, 2]);
     let verdict = judged(&world, id(1).as_str(), Some(&token(1)));
-    assert_eq!(verdict, Verdict::Believed { session: id(1) });
+    assert_eq!(verdict, ReportDecision::Believed { session: id(1) });
 }
 
 #[test]
@@ -48,23 +48,26 @@ fn all_others_are_refused_with_the_reason() {
     let world = world(&[1, 2]);
     let one = id(1);
     let refused = |session: &str, token: Option<&str>| match judged(&world, session, token) {
-        Verdict::Refused(why) => why,
-        Verdict::Believed { session } => panic!("{session} is believed"),
+        ReportDecision::Refused(why) => why,
+        ReportDecision::Believed { session } => panic!("{session} is believed"),
     };
-    assert_eq!(refused(one.as_str(), None), Disbelief::NoToken);
+    assert_eq!(refused(one.as_str(), None), ReportRefusal::NoToken);
     for unknown in ["", "nobody", id(9).as_str()] {
-        assert_eq!(refused(unknown, Some(&token(1))), Disbelief::UnknownSession(unknown.into()));
+        assert_eq!(
+            refused(unknown, Some(&token(1))),
+            ReportRefusal::UnknownSession(unknown.into())
+        );
     }
-    assert_eq!(refused(one.as_str(), Some(&token(2))), Disbelief::Foreign(one.to_string()));
+    assert_eq!(refused(one.as_str(), Some(&token(2))), ReportRefusal::Foreign(one.to_string()));
     for nobodys in ["", &token(7), &token(1)[..31]] {
-        assert_eq!(refused(one.as_str(), Some(nobodys)), Disbelief::UnknownToken);
+        assert_eq!(refused(one.as_str(), Some(nobodys)), ReportRefusal::UnknownToken);
     }
 }
 
 #[test]
 fn a_launch_that_ends_or_has_ended_is_spent() {
     let mut world = world(&[1, 2]);
-    let spent = Verdict::Refused(Disbelief::Spent { launch: id(1) });
+    let spent = ReportDecision::Refused(ReportRefusal::Spent { launch: id(1) });
     tell(&mut world, &id(1), &[stop(None)]);
     assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), spent);
     tell(&mut world, &id(1), &[Event::Gone { exit: Exit::Code { code: 0 }, reason: None }]);
@@ -77,7 +80,7 @@ fn a_launch_that_was_not_let_run_has_nothing_to_tell() {
     let mut world = World::default();
     let session = Session::new(id(1), spec(), LaunchToken::new(1), Vec::new());
     assert!(matches!(world.admit(session), Admitted::Admitted { .. }));
-    let early = Verdict::Refused(Disbelief::TooEarly { launch: id(1) });
+    let early = ReportDecision::Refused(ReportRefusal::TooEarly { launch: id(1) });
     assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), early);
 }
 
@@ -93,9 +96,9 @@ fn a_former_launch_is_not_believed_for_the_later_one() {
     let Relaunched::Admitted { id: second, .. } = world.relaunch(&id(1), how) else { panic!() };
     tell(&mut world, &second, &run());
     for named in [id(1).as_str(), second.as_str()] {
-        let spent = Verdict::Refused(Disbelief::Spent { launch: id(1) });
+        let spent = ReportDecision::Refused(ReportRefusal::Spent { launch: id(1) });
         assert_eq!(judged(&world, named, Some(&token(1))), spent);
-        let believed = Verdict::Believed { session: second.clone() };
+        let believed = ReportDecision::Believed { session: second.clone() };
         assert_eq!(judged(&world, named, Some(&token(2))), believed);
     }
 }

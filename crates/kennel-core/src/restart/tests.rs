@@ -1,3 +1,4 @@
+use kennel_types::LaunchFailure;
 use kennel_types::Restart;
 use proptest::prelude::*;
 
@@ -12,11 +13,11 @@ fn unknown() -> Exit {
 }
 
 fn failed_launch() -> Reason {
-    Reason::Failed { code: 204, why: "no such program".into() }
+    Reason::Failed { code: LaunchFailure::Exec, why: "no such program".into() }
 }
 
-fn facts<'a>(reason: &'a Reason, exit: &'a Exit) -> Facts<'a> {
-    Facts {
+fn facts<'a>(reason: &'a Reason, exit: &'a Exit) -> RestartFacts<'a> {
+    RestartFacts {
         policy: FOREVER,
         unknown_too: false,
         restarts: Restarts::default(),
@@ -27,10 +28,10 @@ fn facts<'a>(reason: &'a Reason, exit: &'a Exit) -> Facts<'a> {
     }
 }
 
-fn why(facts: &Facts<'_>) -> Option<Why> {
+fn why(facts: &RestartFacts<'_>) -> Option<NoRestartReason> {
     match decide(facts) {
-        Decision::Relaunch { .. } => None,
-        Decision::Done(why) => Some(why),
+        RestartDecision::Relaunch { .. } => None,
+        RestartDecision::Done(why) => Some(why),
     }
 }
 
@@ -41,35 +42,35 @@ fn only_a_failure_of_its_own_is_repeated() {
     for (reason, exit, expected) in [
         (Reason::Exited, FAILED, None),
         (Reason::Exited, SIGNAL, None),
-        (Reason::Exited, Exit::Code { code: 0 }, Some(Why::Succeeded)),
-        (Reason::Exited, unknown(), Some(Why::Unknown)),
+        (Reason::Exited, Exit::Code { code: 0 }, Some(NoRestartReason::Succeeded)),
+        (Reason::Exited, unknown(), Some(NoRestartReason::Unknown)),
         (failed_launch(), Exit::NeverRan, None),
-        (failed_launch(), unknown(), Some(Why::Unknown)),
+        (failed_launch(), unknown(), Some(NoRestartReason::Unknown)),
         (Reason::KeeperDied, FAILED, None),
-        (Reason::KeeperDied, SIGNAL, Some(Why::Unknown)),
-        (Reason::KeeperDied, unknown(), Some(Why::Unknown)),
+        (Reason::KeeperDied, SIGNAL, Some(NoRestartReason::Unknown)),
+        (Reason::KeeperDied, unknown(), Some(NoRestartReason::Unknown)),
         (Reason::KeeperDied, Exit::NeverRan, None),
-        (Reason::Stopped { by: by() }, FAILED, Some(Why::Wanted)),
-        (Reason::ClientGone, SIGNAL, Some(Why::Wanted)),
-        (Reason::ParentEnded, SIGNAL, Some(Why::Wanted)),
-        (Reason::Shutdown, SIGNAL, Some(Why::Wanted)),
-        (Reason::NotReady { after: limit, saw: None }, SIGNAL, Some(Why::Time)),
-        (Reason::TimedOut { limit }, FAILED, Some(Why::Time)),
-        (Reason::Idle { limit }, SIGNAL, Some(Why::Time)),
-        (Reason::Silent { limit }, SIGNAL, Some(Why::Time)),
-        (Reason::LeaseOver, SIGNAL, Some(Why::Time)),
-        (Reason::Rebooted, unknown(), Some(Why::Rebooted)),
-        (Reason::Forgotten { by: by() }, unknown(), Some(Why::Forgotten)),
+        (Reason::Stopped { by: by() }, FAILED, Some(NoRestartReason::Wanted)),
+        (Reason::ClientGone, SIGNAL, Some(NoRestartReason::Wanted)),
+        (Reason::ParentEnded, SIGNAL, Some(NoRestartReason::Wanted)),
+        (Reason::Shutdown, SIGNAL, Some(NoRestartReason::Wanted)),
+        (Reason::NotReady { after: limit, saw: None }, SIGNAL, Some(NoRestartReason::Time)),
+        (Reason::TimedOut { limit }, FAILED, Some(NoRestartReason::Time)),
+        (Reason::Idle { limit }, SIGNAL, Some(NoRestartReason::Time)),
+        (Reason::Silent { limit }, SIGNAL, Some(NoRestartReason::Time)),
+        (Reason::LeaseOver, SIGNAL, Some(NoRestartReason::Time)),
+        (Reason::Rebooted, unknown(), Some(NoRestartReason::Rebooted)),
+        (Reason::Forgotten { by: by() }, unknown(), Some(NoRestartReason::Forgotten)),
     ] {
         let mut facts = facts(&reason, &exit);
         assert_eq!(why(&facts), expected, "{reason:?} {exit:?}");
         facts.unknown_too = true;
-        let asked = expected.filter(|why| *why != Why::Unknown);
+        let asked = expected.filter(|why| *why != NoRestartReason::Unknown);
         assert_eq!(why(&facts), asked, "{reason:?} {exit:?}, even if it may have run");
         facts.called_off = true;
-        assert_eq!(why(&facts), Some(Why::Wanted));
+        assert_eq!(why(&facts), Some(NoRestartReason::Wanted));
         facts.policy = Restart::Never;
-        assert_eq!(why(&facts), Some(Why::NoPolicy));
+        assert_eq!(why(&facts), Some(NoRestartReason::NoPolicy));
     }
 }
 
@@ -77,7 +78,7 @@ fn only_a_failure_of_its_own_is_repeated() {
 fn what_has_not_ended_is_not_repeated() {
     let mut facts = facts(&Reason::Exited, &FAILED);
     facts.exit = None;
-    assert_eq!(why(&facts), Some(Why::NotEnded));
+    assert_eq!(why(&facts), Some(NoRestartReason::NotEnded));
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn the_pauses_grow_and_begin_anew_after_a_healthy_run() {
     let mut pauses = Vec::new();
     for ran in [0, 0, 0, 599, 0, 0, 0, 0, 0, 0, 600, 0] {
         facts.ran = Duration::from_secs(ran);
-        let Decision::Relaunch { after } = decide(&facts) else { panic!() };
+        let RestartDecision::Relaunch { after } = decide(&facts) else { panic!() };
         pauses.push(after.as_secs());
         facts.restarts = facts.restarts.after(facts.ran);
     }
@@ -103,7 +104,7 @@ fn it_is_repeated_as_often_as_allowed() {
         assert_eq!(why(&facts), None);
         facts.restarts = facts.restarts.after(facts.ran);
     }
-    assert_eq!(why(&facts), Some(Why::Exhausted), "however long it ran");
+    assert_eq!(why(&facts), Some(NoRestartReason::Exhausted), "however long it ran");
 }
 
 #[test]
@@ -123,7 +124,7 @@ proptest! {
         let mut facts = facts(&Reason::Exited, &FAILED);
         facts.restarts = Restarts { total, in_a_row };
         facts.ran = Duration::from_secs(ran);
-        let Decision::Relaunch { after } = decide(&facts) else { panic!() };
+        let RestartDecision::Relaunch { after } = decide(&facts) else { panic!() };
         prop_assert!((SHORTEST_PAUSE..=LONGEST_PAUSE).contains(&after));
         let later = facts.restarts.after(facts.ran);
         prop_assert!(later.total >= total && later.in_a_row >= 1);

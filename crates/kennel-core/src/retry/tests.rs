@@ -1,4 +1,4 @@
-use kennel_types::{EvidenceSource, Usage, Verdict};
+use kennel_types::{EvidenceSource, TokenUsage, Verdict};
 use proptest::prelude::*;
 
 use super::*;
@@ -15,7 +15,7 @@ fn judged(kind: VerdictKind, work: Work) -> Judged {
     Judged {
         verdict: Verdict::new(kind, EvidenceSource::Result, "as it said"),
         conversation: None,
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         work,
         turns: None,
         tools: 0,
@@ -27,8 +27,8 @@ fn asked() -> AgentSpec {
     AgentSpec { conversation: Some("c1".into()), retries: 3, ..AgentSpec::default() }
 }
 
-fn facts<'a>(agent: &'a AgentSpec, judged: &'a Judged) -> Facts<'a> {
-    Facts {
+fn facts<'a>(agent: &'a AgentSpec, judged: &'a Judged) -> RetryFacts<'a> {
+    RetryFacts {
         agent,
         judged,
         attempts: 1,
@@ -41,10 +41,10 @@ fn facts<'a>(agent: &'a AgentSpec, judged: &'a Judged) -> Facts<'a> {
     }
 }
 
-fn why(facts: &Facts<'_>) -> Option<Why> {
+fn why(facts: &RetryFacts<'_>) -> Option<NoRetryReason> {
     match decide(facts) {
-        Decision::Again { .. } => None,
-        Decision::Done(why) => Some(why),
+        RetryDecision::Again { .. } => None,
+        RetryDecision::Done(why) => Some(why),
     }
 }
 
@@ -52,21 +52,21 @@ fn why(facts: &Facts<'_>) -> Option<Why> {
 #[test]
 fn each_kind_has_its_answer() {
     for (kind, expected) in [
-        (VerdictKind::Succeeded, Some(Why::Succeeded)),
-        (VerdictKind::Auth, Some(Why::NotThatKind)),
+        (VerdictKind::Succeeded, Some(NoRetryReason::Succeeded)),
+        (VerdictKind::Auth, Some(NoRetryReason::NotThatKind)),
         (VerdictKind::StaleConversation, None),
         (VerdictKind::Overloaded, None),
         (VerdictKind::RateLimited, None),
         (VerdictKind::Server, None),
         (VerdictKind::Unreachable, None),
-        (VerdictKind::UntrustedFolder, Some(Why::NotThatKind)),
-        (VerdictKind::MaxTurns, Some(Why::NotThatKind)),
-        (VerdictKind::RefusedFlags, Some(Why::NotThatKind)),
-        (VerdictKind::Cancelled, Some(Why::CalledOff)),
-        (VerdictKind::TimedOut, Some(Why::NotThatKind)),
-        (VerdictKind::Killed, Some(Why::NotThatKind)),
-        (VerdictKind::Crashed, Some(Why::NotThatKind)),
-        (VerdictKind::Unknown, Some(Why::NotThatKind)),
+        (VerdictKind::UntrustedFolder, Some(NoRetryReason::NotThatKind)),
+        (VerdictKind::MaxTurns, Some(NoRetryReason::NotThatKind)),
+        (VerdictKind::RefusedFlags, Some(NoRetryReason::NotThatKind)),
+        (VerdictKind::Cancelled, Some(NoRetryReason::CalledOff)),
+        (VerdictKind::TimedOut, Some(NoRetryReason::NotThatKind)),
+        (VerdictKind::Killed, Some(NoRetryReason::NotThatKind)),
+        (VerdictKind::Crashed, Some(NoRetryReason::NotThatKind)),
+        (VerdictKind::Unknown, Some(NoRetryReason::NotThatKind)),
     ] {
         let (agent, judged) = (asked(), judged(kind, Work::None));
         assert_eq!(why(&facts(&agent, &judged)), expected, "{kind}");
@@ -100,7 +100,11 @@ impl Digits {
 }
 
 fn rows() -> impl Iterator<Item = Row> {
-    let wishes = [Wish::Continue, Wish::Fresh, Wish::Resume { id: "c1".into() }];
+    let wishes = [
+        ConversationChoice::Continue,
+        ConversationChoice::Fresh,
+        ConversationChoice::Resume { id: "c1".into() },
+    ];
     let every = VerdictKind::ALL.len() * WORKS.len() * wishes.len() * 2 * 2 * 2 * 2 * 2 * 5 * 2 * 2;
     (0..every).map(move |number| {
         let mut digit = Digits(number);
@@ -138,20 +142,20 @@ fn it_is_tried_again_exactly_if_all_of_this_holds() {
         let nothing_begun = (row.judged.work == Work::None || said_at_once) && !row.may_have_run;
         let stale = kind == VerdictKind::StaleConversation
             && !row.called_off
-            && row.agent.wish == Wish::Continue
+            && row.agent.wish == ConversationChoice::Continue
             && row.agent.conversation.is_some()
             && !row.stale_before
             && (nothing_begun || row.agent.replay);
         match decide(&facts) {
-            Decision::Again { how: Again::Same, after } => {
+            RetryDecision::Again { how: RetryConversation::Same, after } => {
                 assert!(blamed && after >= SHORTEST_PAUSE, "{row:?}");
                 again += 1;
             }
-            Decision::Again { how: Again::Fresh, after } => {
+            RetryDecision::Again { how: RetryConversation::Fresh, after } => {
                 assert!(stale && after.is_zero(), "{row:?}");
                 fresh += 1;
             }
-            Decision::Done(why) => assert!(!blamed && !stale, "{why:?} {row:?}"),
+            RetryDecision::Done(why) => assert!(!blamed && !stale, "{why:?} {row:?}"),
         }
     }
     assert!(again > 0 && fresh > 0);
@@ -161,23 +165,23 @@ fn it_is_tried_again_exactly_if_all_of_this_holds() {
 fn the_reason_told_is_the_one_that_a_person_can_do_something_about() {
     let overloaded = judged(VerdictKind::Overloaded, Work::None);
     let stale = judged(VerdictKind::StaleConversation, Work::None);
-    let explicit = AgentSpec { wish: Wish::Resume { id: "c1".into() }, ..asked() };
+    let explicit = AgentSpec { wish: ConversationChoice::Resume { id: "c1".into() }, ..asked() };
     let none = AgentSpec { retries: 0, ..asked() };
-    assert_eq!(why(&facts(&explicit, &stale)), Some(Why::ExplicitConversation));
-    assert_eq!(why(&facts(&none, &overloaded)), Some(Why::TooOften));
+    assert_eq!(why(&facts(&explicit, &stale)), Some(NoRetryReason::ExplicitConversation));
+    assert_eq!(why(&facts(&none, &overloaded)), Some(NoRetryReason::TooOften));
     let asked = asked();
-    let twice = Facts { stale_before: true, attempts: 2, ..facts(&asked, &stale) };
-    assert_eq!(why(&twice), Some(Why::StaleTwice));
-    let uncleaned = Facts { uncleaned: true, ..facts(&asked, &overloaded) };
-    assert_eq!(why(&uncleaned), Some(Why::NotCleaned));
-    let called_off = Facts { called_off: true, ..facts(&asked, &overloaded) };
-    assert_eq!(why(&called_off), Some(Why::CalledOff));
+    let twice = RetryFacts { stale_before: true, attempts: 2, ..facts(&asked, &stale) };
+    assert_eq!(why(&twice), Some(NoRetryReason::StaleTwice));
+    let uncleaned = RetryFacts { uncleaned: true, ..facts(&asked, &overloaded) };
+    assert_eq!(why(&uncleaned), Some(NoRetryReason::NotCleaned));
+    let called_off = RetryFacts { called_off: true, ..facts(&asked, &overloaded) };
+    assert_eq!(why(&called_off), Some(NoRetryReason::CalledOff));
     for (kind, work, expected) in [
-        (VerdictKind::Overloaded, Work::Tools, Why::DidWork),
-        (VerdictKind::Overloaded, Work::Unknown, Why::MayHaveRun),
-        (VerdictKind::StaleConversation, Work::Tools, Why::DidWork),
+        (VerdictKind::Overloaded, Work::Tools, NoRetryReason::DidWork),
+        (VerdictKind::Overloaded, Work::Unknown, NoRetryReason::MayHaveRun),
+        (VerdictKind::StaleConversation, Work::Tools, NoRetryReason::DidWork),
         // Over its limit of time, with work done.
-        (VerdictKind::TimedOut, Work::Tools, Why::NotThatKind),
+        (VerdictKind::TimedOut, Work::Tools, NoRetryReason::NotThatKind),
     ] {
         let judged = judged(kind, work);
         assert_eq!(why(&facts(&asked, &judged)), Some(expected), "{kind} {work:?}");
@@ -190,8 +194,8 @@ fn what_may_have_run_without_a_verdict_is_never_repeated() {
     for replay in [false, true] {
         let agent = AgentSpec { replay, ..asked() };
         let judged = judged(VerdictKind::Unknown, Work::Unknown);
-        let facts = Facts { may_have_run: true, ..facts(&agent, &judged) };
-        assert_eq!(why(&facts), Some(Why::MayHaveRun));
+        let facts = RetryFacts { may_have_run: true, ..facts(&agent, &judged) };
+        assert_eq!(why(&facts), Some(NoRetryReason::MayHaveRun));
     }
 }
 
@@ -202,10 +206,10 @@ fn stale_is_what_is_said_before_anything_is_done() {
     let mut stale = judged(VerdictKind::StaleConversation, Work::Unknown);
     assert_eq!(why(&facts(&asked, &stale)), None);
     stale.usage.output_tokens = 1;
-    assert_eq!(why(&facts(&asked, &stale)), Some(Why::DidWork));
+    assert_eq!(why(&facts(&asked, &stale)), Some(NoRetryReason::DidWork));
     let mut stale = judged(VerdictKind::StaleConversation, Work::None);
     stale.tools = 1;
-    assert_eq!(why(&facts(&asked, &stale)), Some(Why::DidWork), "whatever the sum says");
+    assert_eq!(why(&facts(&asked, &stale)), Some(NoRetryReason::DidWork), "whatever the sum says");
 }
 
 #[test]
@@ -225,20 +229,29 @@ fn no_try_begins_after_the_time_for_it() {
     let overloaded = judged(VerdictKind::Overloaded, Work::None);
     let stale = judged(VerdictKind::StaleConversation, Work::None);
     let at = |judged, ms| {
-        why(&Facts { since_first: Duration::from_millis(ms), ..facts(&agent, judged) })
+        why(&RetryFacts { since_first: Duration::from_millis(ms), ..facts(&agent, judged) })
     };
     assert_eq!(at(&overloaded, 8_000), None);
-    assert_eq!(at(&overloaded, 8_001), Some(Why::TooLong));
+    assert_eq!(at(&overloaded, 8_001), Some(NoRetryReason::TooLong));
     assert_eq!(at(&stale, 10_000), None);
-    assert_eq!(at(&stale, 10_001), Some(Why::TooLong));
+    assert_eq!(at(&stale, 10_001), Some(NoRetryReason::TooLong));
     let mut later = judged(VerdictKind::RateLimited, Work::None);
     later.verdict.retry_after = Some(Duration::from_secs(11));
-    assert_eq!(at(&later, 0), Some(Why::TooLong), "the provider wants more than there is");
+    assert_eq!(
+        at(&later, 0),
+        Some(NoRetryReason::TooLong),
+        "the provider wants more than there is"
+    );
 }
 
 #[test]
 fn reasons_are_sentences_for_an_event() {
-    for why in [Why::Succeeded, Why::StaleTwice, Why::TooLong, Why::MayHaveRun] {
+    for why in [
+        NoRetryReason::Succeeded,
+        NoRetryReason::StaleTwice,
+        NoRetryReason::TooLong,
+        NoRetryReason::MayHaveRun,
+    ] {
         let text = why.to_string();
         assert!(text.starts_with(char::is_lowercase) && !text.ends_with('.'), "{text}");
     }
@@ -276,13 +289,13 @@ proptest! {
             judged.verdict.retry_after = retry_after;
             let stale_before = fresh > 0;
             let since_first = now;
-            let facts = Facts { attempts, stale_before, since_first, jitter, ..facts(&agent, &judged) };
-            let Decision::Again { after, how } = decide(&facts) else { break };
-            prop_assert!(work == Work::None || replay || how == Again::Fresh && work != Work::Tools);
+            let facts = RetryFacts { attempts, stale_before, since_first, jitter, ..facts(&agent, &judged) };
+            let RetryDecision::Again { after, how } = decide(&facts) else { break };
+            prop_assert!(work == Work::None || replay || how == RetryConversation::Fresh && work != Work::Tools);
             now += after;
             attempts += 1;
             prop_assert!(within.is_none_or(|within| now <= Duration::from_millis(within)));
-            if how == Again::Fresh {
+            if how == RetryConversation::Fresh {
                 fresh += 1;
                 agent.conversation = None;
             } else {

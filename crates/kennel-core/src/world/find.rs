@@ -129,7 +129,7 @@ impl World {
         let meant = |id: &&SessionId| !prefix.is_empty() && id.base_str().starts_with(prefix);
         for id in self.sessions.keys().filter(meant) {
             match latest.last_mut() {
-                Some(before) if before.is_kin_of(id) => *before = id,
+                Some(before) if before.is_same_session(id) => *before = id,
                 _ => latest.push(id),
             }
         }

@@ -53,7 +53,7 @@ impl World {
     /// Who keeps a launch from having this key; a former launch of the same session does not.
     pub(super) fn live_by_key(&self, key: &str, of: &SessionId) -> Option<&SessionId> {
         let mut ids = self.keys.get(key)?.iter().rev();
-        let holds = |it: &Session| it.is_live() || it.goes_on() && !it.id.is_kin_of(of);
+        let holds = |it: &Session| it.is_live() || it.goes_on() && !it.id.is_same_session(of);
         ids.find(|id| self.sessions.get(id).is_some_and(holds))
     }
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use kennel_types::{
-    Exit, Judged, Phase, Reason, RelaunchState, SessionId, UsageScope, VerdictKind,
+    Exit, Judged, LaunchFailure, Phase, Reason, RelaunchState, SessionId, UsageScope, VerdictKind,
 };
 
 use crate::effect::Effect;
@@ -14,10 +14,8 @@ use crate::member::Member;
 use crate::retry;
 use crate::session::Session;
 
-use super::{Changes, Effects, World, tagged};
+use super::{Effects, RelaunchChanges, World, tagged};
 
-/// The code of Kennel's own failures.
-const INTERNAL: u8 = 207;
 /// How often a prompt is launched again that never ran because of them …
 const OUR_TRIES: u32 = 3;
 /// … and after which pause.
@@ -148,7 +146,7 @@ impl World {
     }
 
     /// What was decided on a prompt when its turn came.
-    pub fn resettle(&mut self, id: &SessionId, changes: Changes) {
+    pub fn resettle(&mut self, id: &SessionId, changes: RelaunchChanges) {
         if let Some(session) = self.sessions.get_mut(id) {
             changes.apply(&mut session.spec);
         }
@@ -161,7 +159,7 @@ impl World {
         id: &SessionId,
         since_first: Duration,
         jitter: u16,
-    ) -> Option<(retry::Decision, Effects)> {
+    ) -> Option<(retry::RetryDecision, Effects)> {
         let is_stale = |session: &Session| {
             let kind = session.judged.as_ref().map(|judged| judged.verdict.kind);
             kind == Some(VerdictKind::StaleConversation)
@@ -176,7 +174,7 @@ impl World {
         if !session.has_ended() || decided && !called_off {
             return None;
         }
-        let facts = retry::Facts {
+        let facts = retry::RetryFacts {
             agent: session.spec.agent.as_deref()?,
             judged: session.judged.as_ref()?,
             attempts: session.id.attempt(),
@@ -189,16 +187,21 @@ impl World {
         };
         let decision = match retry::decide(&facts) {
             // It never ran, and that was our fault: nothing is repeated.
-            retry::Decision::Done(why)
-                if why != retry::Why::NotCleaned && !called_off && was_our_fault(session) =>
+            retry::RetryDecision::Done(why)
+                if why != retry::NoRetryReason::NotCleaned
+                    && !called_off
+                    && was_our_fault(session) =>
             {
-                retry::Decision::Again { after: OUR_PAUSE, how: retry::Again::Same }
+                retry::RetryDecision::Again {
+                    after: OUR_PAUSE,
+                    how: retry::RetryConversation::Same,
+                }
             }
             decision => decision,
         };
         let mut effects = Vec::new();
         let news = session.relaunch == RelaunchState::Undecided;
-        if matches!(decision, retry::Decision::Again { .. }) && news {
+        if matches!(decision, retry::RetryDecision::Again { .. }) && news {
             effects.extend(tagged(id, session.settle_relaunch(RelaunchState::Pending)));
         }
         Some((decision, effects))
@@ -241,7 +244,8 @@ impl World {
 /// Whether a prompt was never asked because Kennel itself failed: its daemon was killed before it could grant the launch.
 /// A few times: what fails so again and again is no accident.
 fn was_our_fault(session: &Session) -> bool {
-    let internal = matches!(session.reason, Some(Reason::Failed { code: INTERNAL, .. }));
+    let internal =
+        matches!(session.reason, Some(Reason::Failed { code: LaunchFailure::Internal, .. }));
     session.exit == Some(Exit::NeverRan) && internal && session.id.attempt() <= OUR_TRIES
 }
 

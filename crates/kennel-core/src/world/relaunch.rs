@@ -11,15 +11,15 @@
 use std::time::Duration;
 
 use kennel_types::{
-    Kept, LaunchToken, Owed, Phase, Reason, RelaunchState, SessionId, SessionSpec, StartedBy,
+    KeptItem, LaunchToken, Owed, Phase, Reason, RelaunchState, SessionId, SessionSpec, StartedBy,
 };
 
 use crate::effect::Effect;
 use crate::lifecycle::worktree;
-use crate::restart::{self, Decision, Facts, Restarts, Why};
+use crate::restart::{self, NoRestartReason, RestartDecision, RestartFacts, Restarts};
 use crate::session::Session;
 
-use super::{Admitted, Effects, Refusal, World, tagged};
+use super::{AdmitError, Admitted, Effects, World, tagged};
 
 /// A request for another launch.
 #[derive(Debug, Clone)]
@@ -33,12 +33,12 @@ pub struct Relaunch {
     /// Who wants it.
     pub by: RelaunchBy,
     /// In what it differs from the former launch.
-    pub changes: Option<Changes>,
+    pub changes: Option<RelaunchChanges>,
 }
 
 /// In what another attempt at a prompt differs from the former one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changes {
+pub struct RelaunchChanges {
     /// The command.
     pub argv: Vec<String>,
     /// The conversation that goes on; none: a new one.
@@ -117,7 +117,7 @@ pub enum RelaunchRefusal {
     CalledOff(SessionId),
     /// As for a new session.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] AdmitError),
 }
 
 impl RelaunchRefusal {
@@ -129,7 +129,7 @@ impl RelaunchRefusal {
     }
 }
 
-impl Changes {
+impl RelaunchChanges {
     pub(super) fn apply(self, spec: &mut SessionSpec) {
         spec.argv = self.argv;
         if let Some(agent) = &mut spec.agent {
@@ -142,7 +142,10 @@ impl World {
     /// All launches of the session that this id belongs to, the first one first.
     pub fn launches(&self, id: &SessionId) -> impl Iterator<Item = &Session> {
         let (first, kin) = (id.base(), id.clone());
-        self.sessions.range(first..).map(|(_, it)| it).take_while(move |it| it.id.is_kin_of(&kin))
+        self.sessions
+            .range(first..)
+            .map(|(_, it)| it)
+            .take_while(move |it| it.id.is_same_session(&kin))
     }
 
     /// The latest of them.
@@ -187,41 +190,51 @@ impl World {
 
     /// Whether the restart policy wants another launch of a session whose latest one is cleaned up, and ran so
     /// long. If so, that is noted: a stop from now on calls it off, for this daemon and for later ones.
-    pub fn consider_restart(&mut self, id: &SessionId, ran: Duration) -> (Decision, Effects) {
+    pub fn consider_restart(
+        &mut self,
+        id: &SessionId,
+        ran: Duration,
+    ) -> (RestartDecision, Effects) {
         let superseded = self.newest(id).is_none_or(|newest| newest.id != *id);
         let draining = self.draining;
         let Some(session) = self.sessions.get_mut(id) else {
-            return (Decision::Done(Why::NotEnded), Vec::new());
+            return (RestartDecision::Done(NoRestartReason::NotEnded), Vec::new());
         };
-        let decision = match restart::decide(&Facts::of(session, ran)) {
-            Decision::Relaunch { .. } if session.is_live() => Decision::Done(Why::NotEnded),
-            Decision::Relaunch { .. } if superseded => Decision::Done(Why::Superseded),
-            Decision::Relaunch { .. } if draining => Decision::Done(Why::Wanted),
+        let decision = match restart::decide(&RestartFacts::of(session, ran)) {
+            RestartDecision::Relaunch { .. } if session.is_live() => {
+                RestartDecision::Done(NoRestartReason::NotEnded)
+            }
+            RestartDecision::Relaunch { .. } if superseded => {
+                RestartDecision::Done(NoRestartReason::Superseded)
+            }
+            RestartDecision::Relaunch { .. } if draining => {
+                RestartDecision::Done(NoRestartReason::Wanted)
+            }
             decision => decision,
         };
         let mut effects = Vec::new();
         let news = session.relaunch == RelaunchState::Undecided;
-        if matches!(decision, Decision::Relaunch { .. }) && news {
+        if matches!(decision, RestartDecision::Relaunch { .. }) && news {
             effects.extend(tagged(id, session.settle_relaunch(RelaunchState::Pending)));
         }
         (decision, effects)
     }
 
     /// What was made for sessions and is kept, and for which launch: but not what a later launch has taken over.
-    pub fn kept(&self) -> impl Iterator<Item = (&SessionId, &Kept)> {
+    pub fn kept(&self) -> impl Iterator<Item = (&SessionId, &KeptItem)> {
         let ids = self.sessions.keys();
         ids.flat_map(|id| self.kept_by(id).map(move |kept| (id, kept)))
     }
 
     /// The same for one launch.
-    pub fn kept_by(&self, id: &SessionId) -> impl Iterator<Item = &Kept> {
+    pub fn kept_by(&self, id: &SessionId) -> impl Iterator<Item = &KeptItem> {
         let session = self.sessions.get(id);
         session.into_iter().flat_map(move |session| {
             session.kept.iter().filter(|kept| !self.is_taken_over(&session.id, kept))
         })
     }
 
-    fn is_taken_over(&self, id: &SessionId, kept: &Kept) -> bool {
+    fn is_taken_over(&self, id: &SessionId, kept: &KeptItem) -> bool {
         // Each launch owes its worktree from the beginning. So one that has let go of it has removed it.
         let has_it = |later: &Session| worktree(&later.spec).as_ref() == Some(&kept.what);
         self.launches(id).any(|later| later.id > *id && has_it(later))

@@ -41,7 +41,7 @@ fn reason(world: &World, number: u64) -> Option<Reason> {
     world.get(&id(number)).unwrap().reason.clone()
 }
 
-fn refused(world: &mut World, session: Session) -> Refusal {
+fn refused(world: &mut World, session: Session) -> AdmitError {
     match world.admit(session) {
         Admitted::Refused(refusal) => refusal,
         Admitted::Admitted { .. } => panic!("it is admitted"),
@@ -55,13 +55,13 @@ fn who_is_admitted_gets_a_row_and_a_keeper() {
     let first = [Effect::Record { durable: true }, Effect::StartKeeper];
     assert_eq!(effects, first.map(|effect| (id(1), effect)));
     assert_eq!(world.sessions().len(), 1);
-    assert_eq!(refused(&mut world, named(1, None, None)), Refusal::IdTaken(id(1)));
+    assert_eq!(refused(&mut world, named(1, None, None)), AdmitError::IdTaken(id(1)));
 }
 
 #[test]
 fn a_name_is_taken_only_while_its_session_lives() {
     let mut world = world([named(1, Some("ada"), None)]);
-    let taken = Refusal::NameTaken { name: "ada".into(), by: id(1) };
+    let taken = AdmitError::NameTaken { name: "ada".into(), by: id(1) };
     assert_eq!(refused(&mut world, named(2, Some("ada"), None)), taken);
     drop(end(&mut world, 1));
     assert!(matches!(world.admit(named(2, Some("ada"), None)), Admitted::Admitted { .. }));
@@ -77,21 +77,21 @@ fn nothing_new_while_everything_is_ended() {
     assert!(effects.contains(&(id(1), Effect::Dismiss)) && effects.contains(&(id(2), stop)));
     assert_eq!(reason(&world, 1), Some(Reason::Shutdown));
     assert!(world.is_draining());
-    assert_eq!(refused(&mut world, named(3, None, None)), Refusal::Draining);
+    assert_eq!(refused(&mut world, named(3, None, None)), AdmitError::Draining);
 }
 
 #[test]
 fn a_parent_must_be_known_and_not_about_to_end() {
     let mut world = world([named(1, None, None)]);
-    assert_eq!(refused(&mut world, named(2, None, Some(9))), Refusal::ParentUnknown(id(9)));
+    assert_eq!(refused(&mut world, named(2, None, Some(9))), AdmitError::ParentUnknown(id(9)));
     drop(world.step(&id(1), &stop(None)));
-    assert_eq!(refused(&mut world, named(2, None, Some(1))), Refusal::ParentEnded(id(1)));
+    assert_eq!(refused(&mut world, named(2, None, Some(1))), AdmitError::ParentEnded(id(1)));
     let mut independent = named(2, None, Some(1));
     independent.spec.outlives_parent = true;
     assert!(matches!(world.admit(independent.clone()), Admitted::Admitted { .. }));
     drop(end(&mut world, 1));
     independent.id = id(3);
-    assert_eq!(refused(&mut world, independent), Refusal::ParentEnded(id(1)));
+    assert_eq!(refused(&mut world, independent), AdmitError::ParentEnded(id(1)));
 }
 
 #[test]
@@ -179,11 +179,11 @@ fn a_restored_child_may_have_run_though_its_parent_has_ended() {
 #[test]
 fn only_what_is_over_and_on_record_is_removed() {
     let mut world = world([named(1, Some("ada"), None)]);
-    assert_eq!(world.remove(&id(9)), Err(RemoveError::Unknown(id(9))));
-    assert_eq!(world.remove(&id(1)), Err(RemoveError::Live(id(1))));
+    assert_eq!(world.remove(&id(9)), Err(RemoveSessionError::Unknown(id(9))));
+    assert_eq!(world.remove(&id(1)), Err(RemoveSessionError::Live(id(1))));
     run(&mut world, 1);
     drop(end(&mut world, 1));
-    assert_eq!(world.remove(&id(1)), Err(RemoveError::Unrecorded(id(1))));
+    assert_eq!(world.remove(&id(1)), Err(RemoveSessionError::Unrecorded(id(1))));
     drop(world.step(&id(1), &Event::Recorded));
     assert_eq!(world.remove(&id(1)).map(|session| session.id), Ok(id(1)));
     assert!(world.find("ada").is_err() && world.sessions().len() == 0);

@@ -1,7 +1,8 @@
 //! Cores that are broken on purpose, each in another way. The oracle must catch every one of them.
 
 use kennel_core::{
-    Admitted, Effect, Event, Look, PenEnd, Probe, Relaunch, Relaunched, Session, Wanted, World,
+    Admitted, DesiredState, Effect, Event, PenEnd, Probe, ProbeState, Relaunch, Relaunched,
+    Session, World,
 };
 use kennel_types::{Exit, Phase, ReadyState, RelaunchState, SessionId};
 
@@ -191,7 +192,7 @@ fn the_oracle_catches_a_launch_continued_after_a_restart() {
     assert_caught("8: granted a launch", |session, event| {
         if let Event::Probed(Probe::Gated { identity, .. }) = event {
             session.launch.identity = Some(identity.clone());
-            session.underway.look = Look::Unneeded;
+            session.underway.look = ProbeState::Unneeded;
             session.phase = Phase::Starting;
             return vec![Effect::Grant];
         }
@@ -212,7 +213,7 @@ fn the_oracle_catches_a_wish_taken_back() {
     assert_caught("3: a wish for the end was forgotten", |session, event| {
         let effects = session.step(event);
         if *event == Event::Opened {
-            session.wanted = Wanted::Running;
+            session.wanted = DesiredState::Running;
         }
         effects
     });

@@ -1,9 +1,10 @@
 //! Messages as events.
 
+use kennel_types::LaunchFailure;
 use std::time::Duration;
 
-use kennel_core::{Event, PenEnd, Probe, StopWish};
-use kennel_types::{Exit, OwedKind, Reason, Report, Survivor};
+use kennel_core::{Event, PenEnd, Probe, StopIntent};
+use kennel_types::{AgentReport, Exit, OwedKind, Reason, Survivor};
 
 use crate::alone::worktree;
 use crate::plot::{Found, Message, Thing, Told, Truth};
@@ -23,12 +24,12 @@ pub(crate) fn exit(truth: Truth) -> Exit {
 pub(crate) fn stop(number: u8) -> Event {
     let by = format!("client {number}");
     let grace = (number > 0).then_some(Duration::ZERO);
-    Event::StopAsked(StopWish { grace, reason: Reason::Stopped { by } })
+    Event::StopAsked(StopIntent { grace, reason: Reason::Stopped { by } })
 }
 
 fn reason(told: Told) -> Option<Reason> {
     if told.failed {
-        return Some(Reason::Failed { code: 204, why: "no such program".into() });
+        return Some(Reason::Failed { code: LaunchFailure::Exec, why: "no such program".into() });
     }
     told.lease_over.then_some(Reason::LeaseOver)
 }
@@ -95,7 +96,7 @@ impl From<Message> for Event {
             Message::Made => Self::Made { what: worktree() },
             Message::MakeFailed => Self::MakeFailed { what: worktree(), why: why() },
             Message::Ready => Self::BecameReady { how: "the port accepts".into() },
-            Message::Reported => Self::Reported(Report::Ready),
+            Message::Reported => Self::Reported(AgentReport::Ready),
             Message::Overdue => Self::ReadyOverdue { saw: None },
         }
     }

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use kennel_core::{Session, Underway, Wanted};
+use kennel_core::{DesiredState, Session, Underway};
 use kennel_types::{Exit, Phase, ReadyState, Reason, RelaunchState};
 
 /// See the module.
@@ -34,13 +34,14 @@ impl Gist {
             Exit::Signal { signal, .. } => *signal,
             Exit::NeverRan | Exit::Unknown { .. } => 0,
         };
-        let code =
-            |reason: &Reason| if let Reason::Failed { code, .. } = reason { *code } else { 0 };
+        let code = |reason: &Reason| {
+            if let Reason::Failed { code, .. } = reason { u8::from(*code) } else { 0 }
+        };
         Self {
             phase: session.phase,
             grace: match session.wanted {
-                Wanted::Running => None,
-                Wanted::Stopped { grace } => Some(u32::try_from(grace.as_millis()).unwrap()),
+                DesiredState::Running => None,
+                DesiredState::Stopped { grace } => Some(u32::try_from(grace.as_millis()).unwrap()),
             },
             recorded: session.launch.recorded,
             keeper_ready: session.launch.keeper_ready,

@@ -6,7 +6,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-use kennel_core::{Effect, Event, Probe, Session, StopWish, Writing};
+use kennel_core::{Effect, Event, Probe, Session, StopIntent, Writing};
 use kennel_types::{Exit, IdMaker, LaunchToken, Phase, Reason, SessionSpec, StartedBy};
 
 use crate::alone::files;
@@ -90,7 +90,7 @@ const BESIDES: [Move; 9] = [
 ];
 
 fn stop(reason: Reason) -> Event {
-    Event::StopAsked(StopWish { grace: None, reason })
+    Event::StopAsked(StopIntent { grace: None, reason })
 }
 
 fn found() -> Event {
@@ -366,7 +366,7 @@ fn the_oracle_catches_one_that_nobody_looks_for_after_a_restart() {
 fn the_oracle_catches_one_that_is_let_go_while_it_is_looked_for() {
     assert_caught("9: ", |session, event| {
         if matches!(event, Event::Forgotten { .. }) && session.phase == Phase::Running {
-            session.underway.look = kennel_core::Look::Unneeded;
+            session.underway.look = kennel_core::ProbeState::Unneeded;
         }
         session.step(event)
     });

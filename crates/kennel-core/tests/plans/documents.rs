@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kennel_core::plan::{Answer, PlanState};
-use kennel_types::plan::Place;
+use kennel_core::plan::{AgentAnswer, PlanState};
+use kennel_types::plan::AgentPath;
 
 const EXAMPLE: &str = include_str!("../../../../docs/plans/research.toml");
 const PAGE: &str = include_str!("../../../../docs/plans.md");
@@ -17,7 +17,7 @@ fn the_example_is_read_and_its_prompts_can_be_made() {
     let said = BTreeMap::from([("topic".to_owned(), "a better mousetrap".to_owned())]);
     let inputs = kennel_core::plan::fill_inputs(&plan, &said).unwrap();
     for (stage, agent) in plan.agents() {
-        let answer = |_: &Place| Answer::Given("found".into());
+        let answer = |_: &AgentPath| AgentAnswer::Given("found".into());
         let prompt =
             kennel_core::plan::prompt(&plan, &stage.place(agent), &inputs, &answer).unwrap();
         assert!(!prompt.contains("{{"), "{prompt}");

@@ -1,14 +1,17 @@
 //! Plans that are broken on purpose, each as a program was broken once or could be: the oracle must notice.
 
-use kennel_core::plan::{Action, AgentPhase, Ending, Failure, Heard, PlanEvent, PlanState, Skip};
+use kennel_core::plan::{
+    AgentFailure, AgentPhase, EventOutcome, PlanAction, PlanEnding, PlanEvent, PlanState,
+    SkipReason,
+};
 use kennel_types::plan::{OnFailure, PlanSpec};
 use kennel_types::{SessionId, VerdictKind};
 
 use crate::scene::{Budget, Scene};
 use crate::{CALM, Mind, all_needed, one_at_a_time, one_of_two, search};
 
-type Next = fn(&PlanState, &PlanSpec) -> Vec<Action>;
-type Happened = fn(&mut PlanState, &PlanSpec, &PlanEvent) -> Heard;
+type Next = fn(&PlanState, &PlanSpec) -> Vec<PlanAction>;
+type Happened = fn(&mut PlanState, &PlanSpec, &PlanEvent) -> EventOutcome;
 
 struct Double {
     next: Next,
@@ -16,11 +19,11 @@ struct Double {
 }
 
 impl Mind for Double {
-    fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<Action> {
+    fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         (self.next)(state, spec)
     }
 
-    fn happened(&self, state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    fn happened(&self, state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         (self.happened)(state, spec, event)
     }
 }
@@ -43,11 +46,11 @@ const RESUME: Budget = Budget { resumes: 1, doubled: 1, failures: 2, ..CALM };
 /// What was decided before the cancel is done after it.
 #[test]
 fn an_ask_that_does_not_look_for_a_cancel() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         let PlanEvent::Asking { .. } = event else { return state.happened(spec, event) };
         let ending = state.ending.take();
         for agent in &mut state.agents {
-            if agent.phase == (AgentPhase::Skipped { why: Skip::Cancelled }) {
+            if agent.phase == (AgentPhase::Skipped { why: SkipReason::Cancelled }) {
                 agent.phase = AgentPhase::Waiting;
             }
         }
@@ -62,11 +65,11 @@ fn an_ask_that_does_not_look_for_a_cancel() {
 /// An agent of which nobody knows yet whether there is a session is taken for one that there is none of.
 #[test]
 fn a_cancel_that_forgets_whoever_is_being_asked() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         if let PlanEvent::CancelWanted { .. } = event {
             for agent in &mut state.agents {
                 if agent.phase == AgentPhase::Asking {
-                    agent.phase = AgentPhase::Skipped { why: Skip::Cancelled };
+                    agent.phase = AgentPhase::Skipped { why: SkipReason::Cancelled };
                 }
             }
         }
@@ -80,11 +83,11 @@ fn a_cancel_that_forgets_whoever_is_being_asked() {
 /// A failed agent takes the others with it from the list, and they live on.
 #[test]
 fn a_failure_that_ejects_the_others() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         let heard = state.happened(spec, event);
-        if let Some(Ending::AgentFailed { .. }) = state.ending {
+        if let Some(PlanEnding::AgentFailed { .. }) = state.ending {
             for agent in state.agents.iter_mut().filter(|agent| agent.phase.may_be_alive()) {
-                agent.phase = AgentPhase::Skipped { why: Skip::Failed };
+                agent.phase = AgentPhase::Skipped { why: SkipReason::Failed };
             }
         }
         heard
@@ -96,10 +99,10 @@ fn a_failure_that_ejects_the_others() {
 
 #[test]
 fn an_outcome_that_does_not_wait() {
-    fn next(state: &PlanState, spec: &PlanSpec) -> Vec<Action> {
+    fn next(state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         let mut actions = state.next(spec);
         if state.ending.is_some() && !state.finished && !state.is_over() {
-            actions.push(Action::Finish(state.outcome(spec)));
+            actions.push(PlanAction::Finish(state.outcome(spec)));
         }
         actions
     }
@@ -110,9 +113,9 @@ fn an_outcome_that_does_not_wait() {
 /// The end is waited for, and nobody sees to it.
 #[test]
 fn a_cancel_that_stops_nobody() {
-    fn next(state: &PlanState, spec: &PlanSpec) -> Vec<Action> {
+    fn next(state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         let actions = state.next(spec).into_iter();
-        actions.filter(|action| !matches!(action, Action::Stop { .. })).collect()
+        actions.filter(|action| !matches!(action, PlanAction::Stop { .. })).collect()
     }
     let double = Double { next, ..HONEST };
     for (spec, budget) in [(all_needed(), CANCEL), (all_needed(), FAILURE)] {
@@ -123,7 +126,7 @@ fn a_cancel_that_stops_nobody() {
 /// What is told twice of an ask is taken for something about the next one.
 #[test]
 fn asks_without_numbers() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         let mut event = event.clone();
         if let PlanEvent::NotAsked { place, ask } = &mut event {
             *ask = state.agent(place).map_or(0, |agent| agent.asks);
@@ -138,7 +141,7 @@ fn asks_without_numbers() {
 /// The end of a former session is taken for that of the new one.
 #[test]
 fn an_end_that_is_anybodys() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         let mut event = event.clone();
         if let PlanEvent::Judged { place, ask, session, .. } = &mut event
             && let Some(agent) = state.agent(place)
@@ -204,7 +207,7 @@ fn a_need_that_is_not_counted() {
 
 #[test]
 fn a_resume_that_repeats_what_may_have_run() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         match event {
             PlanEvent::Resumed { .. } => state.happened(spec, &PlanEvent::Resumed { replay: true }),
             event => state.happened(spec, event),
@@ -217,9 +220,9 @@ fn a_resume_that_repeats_what_may_have_run() {
 
 #[test]
 fn a_resume_that_begins_anew() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         let heard = state.happened(spec, event);
-        if heard == Heard::Taken && matches!(event, PlanEvent::Resumed { .. }) {
+        if heard == EventOutcome::Taken && matches!(event, PlanEvent::Resumed { .. }) {
             state.agents.iter_mut().for_each(|agent| agent.phase = AgentPhase::Waiting);
         }
         heard
@@ -232,10 +235,10 @@ fn a_resume_that_begins_anew() {
 /// No word of a refusal is taken for a failure, and so on: what is told of an agent must be what became of it.
 #[test]
 fn an_outcome_that_is_not_true() {
-    fn next(state: &PlanState, spec: &PlanSpec) -> Vec<Action> {
+    fn next(state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         let mut told = state.clone();
         for agent in &mut told.agents {
-            let judged = |session: &SessionId| Failure::Judged {
+            let judged = |session: &SessionId| AgentFailure::Judged {
                 session: session.clone(),
                 verdict: VerdictKind::Crashed,
             };

@@ -11,25 +11,25 @@ mod oracle;
 mod scene;
 mod search;
 
-use kennel_core::plan::{Action, Heard, PlanEvent, PlanState};
+use kennel_core::plan::{EventOutcome, PlanAction, PlanEvent, PlanState};
 use kennel_types::plan::PlanSpec;
 use scene::{Budget, Scene};
 
 /// What decides.
 trait Mind {
-    fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<Action>;
-    fn happened(&self, state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard;
+    fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction>;
+    fn happened(&self, state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome;
 }
 
 /// The one under test.
 struct Real;
 
 impl Mind for Real {
-    fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<Action> {
+    fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         state.next(spec)
     }
 
-    fn happened(&self, state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> Heard {
+    fn happened(&self, state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
         state.happened(spec, event)
     }
 }

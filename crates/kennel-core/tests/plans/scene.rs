@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use kennel_core::plan::{Action, Heard, Ignored, PlanEvent, PlanState};
-use kennel_types::plan::{Place, PlanSpec};
-use kennel_types::{IdMaker, SessionId, Usage, VerdictKind};
+use kennel_core::plan::{EventOutcome, IgnoredReason, PlanAction, PlanEvent, PlanState};
+use kennel_types::plan::{AgentPath, PlanSpec};
+use kennel_types::{IdMaker, SessionId, TokenUsage, VerdictKind};
 
 use crate::{Mind, oracle};
 
@@ -133,11 +133,11 @@ impl Scene {
         self.truths[agent].last().copied()
     }
 
-    fn place(&self, agent: usize) -> Place {
+    fn place(&self, agent: usize) -> AgentPath {
         self.plan.agents[agent].place.clone()
     }
 
-    fn number_of(&self, place: &Place) -> usize {
+    fn number_of(&self, place: &AgentPath) -> usize {
         self.plan.agents.iter().position(|agent| agent.place == *place).unwrap()
     }
 
@@ -149,7 +149,7 @@ impl Scene {
         moves.extend(self.hand.iter().map(|it| (Move::Ask(it.0, it.1), Kind::Due)));
         for action in mind.next(&self.plan, spec) {
             match action {
-                Action::Ask { place, ask } => {
+                PlanAction::Ask { place, ask } => {
                     let agent = self.number_of(&place);
                     // Later only makes a difference if something may come before it.
                     let ahead = self.budget.cancels + self.budget.times > 0;
@@ -159,13 +159,13 @@ impl Scene {
                         false => moves.push((Move::Ask(agent, ask), Kind::Due)),
                     }
                 }
-                Action::Stop { place, ask } => {
+                PlanAction::Stop { place, ask } => {
                     let agent = self.number_of(&place);
                     if self.truths[agent].get(ask as usize - 1) == Some(&Truth::Alive) {
                         moves.push((Move::Stop(agent, ask), Kind::Due));
                     }
                 }
-                Action::Finish(_) => moves.push((Move::Finish, Kind::Due)),
+                PlanAction::Finish(_) => moves.push((Move::Finish, Kind::Due)),
             }
         }
         for agent in 0..self.truths.len() {
@@ -253,12 +253,12 @@ impl Scene {
                 self.budget.cancels -= 1;
                 let event = PlanEvent::CancelWanted { by: "ada".into() };
                 let heard = mind.happened(&mut self.plan, spec, &event);
-                self.cancelled |= heard == Heard::Taken;
+                self.cancelled |= heard == EventOutcome::Taken;
             }
             Move::TimeOver => {
                 self.budget.times -= 1;
                 let heard = mind.happened(&mut self.plan, spec, &PlanEvent::TimeOver);
-                self.time_over |= heard == Heard::Taken;
+                self.time_over |= heard == EventOutcome::Taken;
             }
             Move::Crash { arrives } => self.crash(arrives),
             Move::Finish => self.finish(mind, spec)?,
@@ -283,7 +283,7 @@ impl Scene {
     ) -> Result<(), String> {
         self.hand.remove(&(agent, ask));
         let event = PlanEvent::Asking { place: self.place(agent), ask };
-        if mind.happened(&mut self.plan, spec, &event) == Heard::Taken {
+        if mind.happened(&mut self.plan, spec, &event) == EventOutcome::Taken {
             oracle::check_ask(self, spec, agent)?;
             self.truths[agent].push(Truth::UnderWay);
             if self.truths[agent].len() != ask as usize {
@@ -301,7 +301,7 @@ impl Scene {
     ) -> Result<(), String> {
         let place = self.place(agent);
         let session = session(agent, ask);
-        let (usage, why) = (Usage::default(), "busy".to_owned());
+        let (usage, why) = (TokenUsage::default(), "busy".to_owned());
         let event = match told {
             Told::Asked => PlanEvent::Asked { place, ask, session },
             Told::NotAsked => PlanEvent::NotAsked { place, ask },
@@ -309,7 +309,7 @@ impl Scene {
             Told::Judged(verdict) => PlanEvent::Judged { place, ask, session, verdict, usage },
         };
         let heard = mind.happened(&mut self.plan, spec, &event);
-        let unowned = heard == Heard::Ignored(Ignored::Late) && told == Told::Asked;
+        let unowned = heard == EventOutcome::Ignored(IgnoredReason::Late) && told == Told::Asked;
         let alive = self.truths[agent].get(ask as usize - 1) == Some(&Truth::Alive);
         if unowned && alive {
             return Err("a session that the plan has asked for is nobody's".into());
@@ -342,11 +342,13 @@ impl Scene {
 
     fn finish(&mut self, mind: &dyn Mind, spec: &PlanSpec) -> Result<(), String> {
         for action in mind.next(&self.plan, spec) {
-            let Action::Finish(outcome) = action else { continue };
+            let PlanAction::Finish(outcome) = action else { continue };
             oracle::check_outcome(self, spec, &outcome)?;
             match mind.happened(&mut self.plan, spec, &PlanEvent::Finished) {
-                Heard::Taken => {}
-                Heard::Ignored(why) => return Err(format!("its outcome was told, and {why}")),
+                EventOutcome::Taken => {}
+                EventOutcome::Ignored(why) => {
+                    return Err(format!("its outcome was told, and {why}"));
+                }
             }
         }
         Ok(())
@@ -355,7 +357,7 @@ impl Scene {
     fn resume(&mut self, replay: bool, mind: &dyn Mind, spec: &PlanSpec) {
         self.budget.resumes -= 1;
         let event = PlanEvent::Resumed { replay };
-        if mind.happened(&mut self.plan, spec, &event) == Heard::Taken {
+        if mind.happened(&mut self.plan, spec, &event) == EventOutcome::Taken {
             (self.cancelled, self.time_over, self.doomed) = (false, false, false);
             self.replay = replay;
         }

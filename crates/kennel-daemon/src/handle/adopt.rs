@@ -1,6 +1,6 @@
 //! Adoption: a process that a user started becomes a session.
 
-use kennel_types::api::{AdoptAnswer, AdoptRequest};
+use kennel_types::api::{AdoptRequest, AdoptResponse};
 use kennel_types::{LaunchToken, Phase, Reason, SessionView};
 use tokio::task::spawn_blocking;
 
@@ -19,7 +19,7 @@ impl DaemonHandle {
         &self,
         request: AdoptRequest,
         caller: Option<i32>,
-    ) -> Result<AdoptAnswer, ApiError> {
+    ) -> Result<AdoptResponse, ApiError> {
         let caller = self.find_caller(caller).await?;
         let (home, census) = (self.0.home.clone(), self.census().await?);
         let find = move || AdoptionCandidate::find(request, &caller, &home, &census);
@@ -33,7 +33,7 @@ impl DaemonHandle {
         let token = tokio::fs::read_to_string(&token_file).await;
         let token = token.map_err(|_| not_adopted(&session))?;
         let token = serde_json::from_value::<LaunchToken>(token.into());
-        Ok(AdoptAnswer {
+        Ok(AdoptResponse {
             session,
             token: token.map_err(ApiError::internal)?,
             token_file: token_file.display().to_string(),

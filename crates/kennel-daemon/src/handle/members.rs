@@ -1,6 +1,6 @@
 //! Requests about members.
 
-use kennel_types::api::{MemberAnswer, NewMember};
+use kennel_types::api::{CreateMemberRequest, MemberView};
 
 use super::DaemonHandle;
 use crate::error::{Answer, ApiError};
@@ -19,7 +19,7 @@ impl DaemonHandle {
     ///
     /// # Errors
     /// The daemon is shutting down.
-    pub async fn list_members(&self) -> Result<Vec<MemberAnswer>, ApiError> {
+    pub async fn list_members(&self) -> Result<Vec<MemberView>, ApiError> {
         self.member(|answer| MemberCommand::List { answer }).await
     }
 
@@ -27,7 +27,7 @@ impl DaemonHandle {
     ///
     /// # Errors
     /// It is unknown.
-    pub async fn show_member(&self, name: String) -> Result<MemberAnswer, ApiError> {
+    pub async fn show_member(&self, name: String) -> Result<MemberView, ApiError> {
         self.member(|answer| MemberCommand::Show { name, answer }).await
     }
 
@@ -35,7 +35,7 @@ impl DaemonHandle {
     ///
     /// # Errors
     /// Its description is invalid, or its name is taken.
-    pub async fn add_member(&self, member: NewMember) -> Result<MemberAnswer, ApiError> {
+    pub async fn add_member(&self, member: CreateMemberRequest) -> Result<MemberView, ApiError> {
         self.member(|answer| MemberCommand::Add { member, answer }).await
     }
 

@@ -38,7 +38,6 @@ use crate::os::home::{API_SOCKET, Home, JOURNAL};
 use crate::owner::LookCommand;
 use crate::owner::message::{Bus, Command, Leave, Message};
 
-pub use crate::owner::message::Until;
 pub use launch_watch::{LaunchEnd, LaunchWatch, exact_reference, has_ended};
 pub use sessions::CancelOnDrop;
 pub use terminal_input::{InputEvent, TerminalInput};

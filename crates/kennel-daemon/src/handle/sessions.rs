@@ -1,14 +1,16 @@
 //! Requests about sessions.
 
 use kennel_types::api::{
-    CreateRequest, InspectView, ListRequest, PruneAnswer, PruneRequest, ResumeRequest, StdinFrom,
-    StopAnswer, StopRequest,
+    CreateRequest, InspectView, ListRequest, PruneRequest, PruneResponse, ResumeRequest, StdinFrom,
+    StopRequest, StopResponse,
 };
 use kennel_types::{SessionId, SessionView};
 use rustix::fd::OwnedFd;
 use tokio::sync::oneshot;
 
-use super::{DaemonHandle, Until};
+use kennel_types::api::Until;
+
+use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::launch::request::LaunchRequest;
 use crate::os::clock;
@@ -143,7 +145,7 @@ impl DaemonHandle {
         &self,
         reference: String,
         mut wish: StopRequest,
-    ) -> Result<StopAnswer, ApiError> {
+    ) -> Result<StopResponse, ApiError> {
         if wish.by.is_empty() {
             ANONYMOUS.clone_into(&mut wish.by);
         }
@@ -170,7 +172,7 @@ impl DaemonHandle {
     ///
     /// # Errors
     /// The daemon is shutting down.
-    pub async fn prune(&self, request: &PruneRequest) -> Result<PruneAnswer, ApiError> {
+    pub async fn prune(&self, request: &PruneRequest) -> Result<PruneResponse, ApiError> {
         self.pruned(request, Pruning::Done).await
     }
 
@@ -178,7 +180,7 @@ impl DaemonHandle {
     ///
     /// # Errors
     /// The daemon is shutting down.
-    pub async fn preview_prune(&self, request: &PruneRequest) -> Result<PruneAnswer, ApiError> {
+    pub async fn preview_prune(&self, request: &PruneRequest) -> Result<PruneResponse, ApiError> {
         self.pruned(request, Pruning::OnlySaid).await
     }
 
@@ -186,11 +188,11 @@ impl DaemonHandle {
         &self,
         request: &PruneRequest,
         pruning: Pruning,
-    ) -> Result<PruneAnswer, ApiError> {
+    ) -> Result<PruneResponse, ApiError> {
         let before_ms = request.older_than_ms.map(|age| clock::now_ms().saturating_sub(age));
         let pruned = self.request(|answer| Command::Prune { before_ms, pruning, answer }).await?;
         let texts = |ids: &[SessionId]| ids.iter().map(ToString::to_string).collect();
-        Ok(PruneAnswer {
+        Ok(PruneResponse {
             removed: texts(&pruned.removed),
             with_worktrees: texts(&pruned.spared.with_worktrees),
             with_keys: texts(&pruned.spared.with_keys),

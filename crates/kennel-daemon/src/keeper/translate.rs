@@ -1,12 +1,13 @@
 //! The words of pens and keepers in those of the core.
 
+use kennel_types::LaunchFailure;
 use std::time::Duration;
 
 use kennel_core::{Event, PenEnd, Probe};
 use kennel_keeper::protocol::{Cause, KeeperState, LaunchStage, Outcome};
 use kennel_pen::Status;
 use kennel_sys::reap::WaitStatus;
-use kennel_types::{Exit, OwedKind, Reason, Report, SessionSpec, Survivor};
+use kennel_types::{AgentReport, Exit, OwedKind, Reason, SessionSpec, Survivor};
 
 /// How an agent ended.
 pub(crate) fn exit(status: &Status) -> Exit {
@@ -57,7 +58,9 @@ pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Rea
         Cause::TimedOut => Some(Reason::TimedOut { limit: limits.timeout.unwrap_or_default() }),
         Cause::Idle => Some(Reason::Idle { limit: limits.idle.unwrap_or_default() }),
         Cause::Silent => Some(Reason::Silent { limit: limits.silence.unwrap_or_default() }),
-        Cause::Failed { code, why } => Some(Reason::Failed { code: *code, why: why.clone() }),
+        Cause::Failed { code, why } => {
+            Some(Reason::Failed { code: failure(*code), why: why.clone() })
+        }
         Cause::LeaseOver => Some(Reason::LeaseOver),
         Cause::OwnerGone => Some(Reason::ClientGone),
         Cause::Stopped => Some(Reason::Stopped { by: UNRECORDED.to_owned() }),
@@ -65,11 +68,16 @@ pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Rea
     (exit, reason)
 }
 
+/// The failure that a keeper reports. A newer keeper may have codes that are unknown here.
+fn failure(code: u8) -> LaunchFailure {
+    LaunchFailure::try_from(code).unwrap_or(LaunchFailure::Internal)
+}
+
 /// What a keeper's last word means.
 pub(crate) fn gone(outcome: &Outcome, limits: TimeLimits) -> Event {
     match (&outcome.cause, &outcome.status) {
         (Cause::Failed { code, why }, None) => {
-            Event::LaunchFailed { code: *code, why: why.clone() }
+            Event::LaunchFailed { code: failure(*code), why: why.clone() }
         }
         _ => {
             let (exit, reason) = end_of(outcome, limits);
@@ -131,14 +139,16 @@ pub(crate) fn cause(event: &Event) -> String {
         Event::ReadyOverdue { saw: None } => owned("it was not ready in time"),
         Event::ReadyOverdue { saw: Some(saw) } => format!("it was not ready in time: {saw}"),
         Event::Reported(report) => report_text(report),
-        Event::Exited { exit } => exit_text(exit),
+        Event::Exited { exit } => exit.to_string(),
         Event::Gone { exit, reason } => match reason {
-            Some(Reason::LeaseOver) => format!("the lease ran out; {}", exit_text(exit)),
-            Some(Reason::ClientGone) => format!("its client went away; {}", exit_text(exit)),
             Some(
-                reason @ (Reason::TimedOut { .. } | Reason::Idle { .. } | Reason::Silent { .. }),
-            ) => format!("{}; {}", reason_text(reason), exit_text(exit)),
-            _ => exit_text(exit),
+                reason @ (Reason::LeaseOver
+                | Reason::ClientGone
+                | Reason::TimedOut { .. }
+                | Reason::Idle { .. }
+                | Reason::Silent { .. }),
+            ) => format!("{reason}; {exit}"),
+            _ => exit.to_string(),
         },
         Event::StillAlive { survivors } => format!("{} can't be ended", survivors.len()),
         Event::KeeperLost => owned("the keeper is lost"),
@@ -147,7 +157,7 @@ pub(crate) fn cause(event: &Event) -> String {
             format!("{} can't be ended", survivors.len())
         }
         Event::PenEnded(PenEnd::Unobservable { why } | PenEnd::Failed { why }) => why.clone(),
-        Event::StopAsked(wish) => reason_text(&wish.reason),
+        Event::StopAsked(wish) => wish.reason.to_string(),
         Event::Probed(probe) => probe_text(probe),
         Event::Owes { .. } => owned("more is to be cleaned up"),
         Event::CleanedUp { .. } => owned("cleaned up"),
@@ -171,49 +181,17 @@ pub(crate) fn by(event: &Event) -> Option<String> {
     }
 }
 
-fn reason_text(reason: &Reason) -> String {
-    match reason {
-        Reason::Exited => "the agent ended".into(),
-        Reason::Stopped { .. } => "somebody asked for a stop".into(),
-        Reason::ClientGone => "its client went away".into(),
-        Reason::ParentEnded => "its parent session ends".into(),
-        Reason::Shutdown => "the daemon is being stopped".into(),
-        Reason::Failed { why, .. } => why.clone(),
-        Reason::LeaseOver => "the lease ran out".into(),
-        Reason::NotReady { after, saw: None } => format!("it was not ready within {after:?}"),
-        Reason::NotReady { after, saw: Some(saw) } => {
-            format!("it was not ready within {after:?}: {saw}")
-        }
-        Reason::TimedOut { limit } => format!("it took longer than {limit:?}"),
-        Reason::Idle { limit } => format!("it did nothing for {limit:?}"),
-        Reason::Silent { limit } => format!("it printed nothing for {limit:?}"),
-        Reason::KeeperDied => "its keeper died".into(),
-        Reason::Rebooted => "the machine was restarted".into(),
-        Reason::Forgotten { .. } => "it was given up".into(),
-    }
-}
-
-fn report_text(report: &Report) -> String {
+fn report_text(report: &AgentReport) -> String {
     match report {
-        Report::Ready => "its agent says that it is ready".into(),
-        Report::Busy => "its agent says that it works".into(),
-        Report::Idle => "its agent says that it waits".into(),
-        Report::Title { title } => format!("its agent says what it is about: {}", title.as_ref()),
-        Report::Progress { percent } => {
+        AgentReport::Ready => "its agent says that it is ready".into(),
+        AgentReport::Busy => "its agent says that it works".into(),
+        AgentReport::Idle => "its agent says that it waits".into(),
+        AgentReport::Title { title } => {
+            format!("its agent says what it is about: {}", title.as_ref())
+        }
+        AgentReport::Progress { percent } => {
             format!("its agent says that it is {} % done", u8::from(*percent))
         }
-    }
-}
-
-fn exit_text(exit: &Exit) -> String {
-    match exit {
-        Exit::Code { code } => format!("exited with code {code}"),
-        Exit::Signal { signal, oom: true, .. } => {
-            format!("ended by signal {signal}, out of memory")
-        }
-        Exit::Signal { signal, .. } => format!("ended by signal {signal}"),
-        Exit::NeverRan => "it never ran".into(),
-        Exit::Unknown { why } => format!("status unknown: {why}"),
     }
 }
 
@@ -222,7 +200,7 @@ fn probe_text(probe: &Probe) -> String {
         Probe::Waiting => "found before its launch".into(),
         Probe::Gated { .. } => "found behind its gate".into(),
         Probe::Running { .. } => "found running".into(),
-        Probe::Over { exit, .. } => format!("found over: {}", exit_text(exit)),
+        Probe::Over { exit, .. } => format!("found over: {exit}"),
         Probe::NoKeeper => "its keeper is gone".into(),
         Probe::Silent => "its keeper does not answer".into(),
         Probe::Rebooted => "the machine was restarted".into(),
@@ -268,7 +246,10 @@ mod tests {
     fn a_failed_launch_keeps_its_code() {
         let failed = Cause::Failed { code: 204, why: "no such file".into() };
         let event = gone(&outcome(None, failed), TimeLimits::default());
-        assert_eq!(event, Event::LaunchFailed { code: 204, why: "no such file".into() });
+        assert_eq!(
+            event,
+            Event::LaunchFailed { code: LaunchFailure::Exec, why: "no such file".into() }
+        );
     }
 
     #[test]

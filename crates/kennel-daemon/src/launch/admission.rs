@@ -158,7 +158,7 @@ impl Admission {
 
     /// Returns the sessions whose turn it is.
     pub(crate) fn next_in_queue(&self, world: &World) -> Vec<SessionId> {
-        world.next_in_line(&self.limits.caps)
+        world.next_in_queue(&self.limits.caps)
     }
 
     /// Returns whether a timer must be started that checks the queue again: nothing reports when the machine

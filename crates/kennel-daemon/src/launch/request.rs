@@ -9,7 +9,7 @@ use kennel_keeper::journal::MIN_LIMIT;
 use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
 use kennel_pen::holder::HeldKind;
 use kennel_pen::{PenName, ResourceLimit, Size};
-use kennel_types::api::{CreateRequest, Environment, ResumeRequest, StdinFrom, Text};
+use kennel_types::api::{CreateRequest, Environment, OsText, ResumeRequest, StdinFrom};
 use kennel_types::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
 use rustix::fd::OwnedFd;
 
@@ -139,12 +139,12 @@ impl LaunchRequest {
     /// The surroundings of a client, of which prompts are made later: see [`LaunchRequest::asking`].
     pub(crate) fn surroundings(
         env: Environment,
-        cwd: Text,
+        cwd: OsText,
         umask: u32,
         limits: Vec<(u32, u64, u64)>,
     ) -> Result<Self, ApiError> {
         let request = CreateRequest {
-            argv: vec![Text::Plain("true".to_owned())],
+            argv: vec![OsText::Plain("true".to_owned())],
             env,
             cwd,
             umask,
@@ -250,8 +250,8 @@ impl LaunchRequest {
         spec.asked_by = request.by;
         spec.parent = request.parent;
         spec.tethered = request.tethered;
-        let argv = spec.argv.iter().cloned().map(Text::Plain).collect();
-        let cwd = Text::Plain(spec.cwd.clone());
+        let argv = spec.argv.iter().cloned().map(OsText::Plain).collect();
+        let cwd = OsText::Plain(spec.cwd.clone());
         // It has the worktree that was decided on for its first launch.
         let worktree = spec.worktree.clone();
         let request = CreateRequest {
@@ -389,7 +389,7 @@ fn check_signal(number: i32) -> Result<(), ApiError> {
     Err(ApiError::invalid(format!("stop_signal {number} is no signal")))
 }
 
-fn exact(text: Text, what: &str) -> Result<OsString, ApiError> {
+fn exact(text: OsText, what: &str) -> Result<OsString, ApiError> {
     let text =
         OsString::try_from(text).map_err(|why| ApiError::invalid(format!("{what}: {why}")))?;
     no_nul(&text, what)?;
@@ -404,7 +404,7 @@ fn no_nul(text: &OsStr, what: &str) -> Result<(), ApiError> {
 }
 
 /// What is wrong with a variable is told without its value: it may be a secret.
-fn variable((name, value): (Text, Text)) -> Result<(OsString, OsString), ApiError> {
+fn variable((name, value): (OsText, OsText)) -> Result<(OsString, OsString), ApiError> {
     let name = exact(name, "env")?;
     if name.is_empty() || name.as_bytes().contains(&b'=') {
         return Err(ApiError::invalid(format!("env: {name:?} is no name of a variable")));
@@ -435,9 +435,9 @@ pub(crate) mod tests {
                 asked_by: "test".into(),
                 ..SessionSpec::default()
             },
-            argv: argv.iter().map(|arg| Text::Plain((*arg).to_owned())).collect(),
-            env: Environment(vec![(Text::Plain("A".into()), Text::Plain("b".into()))]),
-            cwd: Text::Plain("/".into()),
+            argv: argv.iter().map(|arg| OsText::Plain((*arg).to_owned())).collect(),
+            env: Environment(vec![(OsText::Plain("A".into()), OsText::Plain("b".into()))]),
+            cwd: OsText::Plain("/".into()),
             umask: 0o22,
             ..CreateRequest::default()
         }
@@ -453,10 +453,10 @@ pub(crate) mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_by_name() {
-        let plain = |text: &str| Text::Plain(text.to_owned());
+        let plain = |text: &str| OsText::Plain(text.to_owned());
         assert!(refusal(|r| r.argv.clear()).contains("argv"));
         assert!(refusal(|r| r.argv.push(plain("a\0b"))).contains("NUL"));
-        assert!(refusal(|r| r.argv.push(Text::Bytes { hex: "f".into() })).contains("hex"));
+        assert!(refusal(|r| r.argv.push(OsText::Bytes { hex: "f".into() })).contains("hex"));
         assert!(refusal(|r| r.cwd = plain("relative")).contains("absolute"));
         assert!(refusal(|r| r.env.0.push((plain("A=B"), plain("")))).contains("A=B"));
         assert!(refusal(|r| r.env.0.push((plain(""), plain("")))).contains("variable"));
@@ -475,8 +475,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_refusal_shows_no_value_of_the_environment() {
-        let secret = Text::Bytes { hex: "secret".into() };
-        let told = refusal(|r| r.env.0.push((Text::Plain("TOKEN".into()), secret)));
+        let secret = OsText::Bytes { hex: "secret".into() };
+        let told = refusal(|r| r.env.0.push((OsText::Plain("TOKEN".into()), secret)));
         assert!(told.contains("TOKEN") && !told.contains("secret"), "{told}");
         let launch = LaunchRequest::new(request(&["true"]), None).unwrap();
         assert!(!format!("{launch:?}").contains("\"b\""));
@@ -486,7 +486,7 @@ pub(crate) mod tests {
     fn in_a_worktree_nothing_leads_git_elsewhere() {
         let mut request = request(&["true"]);
         for (name, value) in [("PWD", "/old"), ("GIT_DIR", "/old/.git"), ("GIT_EDITOR", "vi")] {
-            request.env.0.push((Text::Plain(name.into()), Text::Plain(value.into())));
+            request.env.0.push((OsText::Plain(name.into()), OsText::Plain(value.into())));
         }
         let told = WorktreeSpec { record: Some("{}".into()), ..WorktreeSpec::default() };
         request.spec.worktree = Some(told);
@@ -505,9 +505,9 @@ pub(crate) mod tests {
     #[test]
     fn the_order_is_exact_and_knows_the_home() {
         let mut request = request(&["printf"]);
-        request.argv.push(Text::Bytes { hex: "ff00".replace("00", "41") });
+        request.argv.push(OsText::Bytes { hex: "ff00".replace("00", "41") });
         for name in ["KENNEL_HOME", "KENNEL_TOKEN", "KENNEL_SESSION"] {
-            request.env.0.push((Text::Plain(name.into()), Text::Plain("/other".into())));
+            request.env.0.push((OsText::Plain(name.into()), OsText::Plain("/other".into())));
         }
         let launch = LaunchRequest::new(request, None).unwrap();
         let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();

@@ -22,22 +22,7 @@ pub(super) const REASONS: [&str; 14] = [
 
 /// The name of a reason in JSON; a launch without one ended by itself.
 pub(super) fn name(reason: Option<&Reason>) -> &'static str {
-    match reason {
-        None | Some(Reason::Exited) => "exited",
-        Some(Reason::Stopped { .. }) => "stopped",
-        Some(Reason::ClientGone) => "client_gone",
-        Some(Reason::ParentEnded) => "parent_ended",
-        Some(Reason::Shutdown) => "shutdown",
-        Some(Reason::Failed { .. }) => "failed",
-        Some(Reason::LeaseOver) => "lease_over",
-        Some(Reason::NotReady { .. }) => "not_ready",
-        Some(Reason::TimedOut { .. }) => "timed_out",
-        Some(Reason::Idle { .. }) => "idle",
-        Some(Reason::Silent { .. }) => "silent",
-        Some(Reason::KeeperDied) => "keeper_died",
-        Some(Reason::Rebooted) => "rebooted",
-        Some(Reason::Forgotten { .. }) => "forgotten",
-    }
+    reason.map_or("exited", Reason::name)
 }
 
 #[cfg(test)]
@@ -56,7 +41,7 @@ mod tests {
             Reason::ClientGone,
             Reason::ParentEnded,
             Reason::Shutdown,
-            Reason::Failed { code: 1, why },
+            Reason::Failed { code: kennel_types::LaunchFailure::Setup, why },
             Reason::LeaseOver,
             Reason::NotReady { after: limit, saw: None },
             Reason::TimedOut { limit },

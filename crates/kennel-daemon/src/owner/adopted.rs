@@ -5,7 +5,7 @@ use std::time::Duration;
 use kennel_core::{Admitted, Event, Session};
 use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, SessionTimes};
-use kennel_types::{Report, SessionId, SessionView, StartedBy, Survivor};
+use kennel_types::{AgentReport, SessionId, SessionView, StartedBy, Survivor};
 
 use super::Owner;
 use super::create::owed;
@@ -31,7 +31,7 @@ impl Owner {
         match self.follow_candidate(candidate) {
             Ok(id) => {
                 if let Some(title) = title {
-                    self.happen(&id, &Event::Reported(Report::Title { title }));
+                    self.happen(&id, &Event::Reported(AgentReport::Title { title }));
                 }
                 self.wait(&id, Waiter::Started(answer));
             }

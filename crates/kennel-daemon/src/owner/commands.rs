@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::{Event, Session, StopWish};
+use kennel_core::{Event, Session, StopIntent};
 use kennel_keeper::fault::point;
-use kennel_types::api::{DaemonView, SettingsView, StopAnswer, StopRequest, StopResult};
+use kennel_types::api::{DaemonView, SettingsView, StopRequest, StopResponse, StopResult};
 use kennel_types::{Phase, Reason, RelaunchState, SessionId, SessionView};
 
 use super::Owner;
@@ -102,11 +102,11 @@ impl Owner {
 
     pub(super) fn request_stop(&mut self, id: &SessionId, grace: Option<Duration>, reason: Reason) {
         point("daemon.stop.asked");
-        self.happen(id, &Event::StopAsked(StopWish { grace, reason }));
+        self.happen(id, &Event::StopAsked(StopIntent { grace, reason }));
         self.retry_now(id);
     }
 
-    fn stop(&mut self, id: &SessionId, wish: StopRequest, answer: Answer<StopAnswer>) {
+    fn stop(&mut self, id: &SessionId, wish: StopRequest, answer: Answer<StopResponse>) {
         let since = Instant::now();
         let Some(session) = self.world.get(id) else { return };
         if session.has_ended() && !may_follow(session) {
@@ -133,7 +133,7 @@ impl Owner {
         id: &SessionId,
         since: Instant,
         until: Instant,
-        answer: Answer<StopAnswer>,
+        answer: Answer<StopResponse>,
     ) {
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.await_with(Waiter::Stopped { answer, since, until });

@@ -7,7 +7,7 @@ use kennel_keeper::protocol::{KeeperReport, KeeperRequest, PeerRole};
 use kennel_pen::{PenProcess, PenUsage};
 use kennel_register::{EventQuery, Register};
 use kennel_sys::identity::{ProcessIdentity, ProcessStat};
-use kennel_types::api::{InspectView, MemberView, UsageView};
+use kennel_types::api::{InspectView, ProcessView, UsageView};
 use kennel_types::{EventView, PenKind, Phase, StartedBy};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -71,7 +71,7 @@ pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) 
 
 async fn ask(
     folder: std::path::PathBuf,
-) -> Result<(Vec<MemberView>, UsageView), KeeperRequestError> {
+) -> Result<(Vec<ProcessView>, UsageView), KeeperRequestError> {
     let conversation = KeeperConnection::begin(&folder)?;
     conversation.greet(PeerRole::Client).await?;
     conversation.say(&KeeperRequest::Members).await?;
@@ -102,8 +102,8 @@ pub(crate) async fn usage(folder: std::path::PathBuf) -> Result<UsageView, Keepe
 }
 
 /// A member as the keeper sees it, with what only a look at it tells.
-fn member(member: &PenProcess) -> MemberView {
-    MemberView {
+fn member(member: &PenProcess) -> ProcessView {
+    ProcessView {
         pid: member.pid,
         parent: ProcessStat::read(member.pid).ok().flatten().map_or(0, |stat| stat.parent),
         name: member.name.clone(),
@@ -113,7 +113,7 @@ fn member(member: &PenProcess) -> MemberView {
 }
 
 /// A process that a user started, and those below it now: nobody holds them together.
-fn started_by_a_user(identity: Option<&str>) -> io::Result<Vec<MemberView>> {
+fn started_by_a_user(identity: Option<&str>) -> io::Result<Vec<ProcessView>> {
     let Some(identity) = identity.and_then(ProcessIdentity::parse) else { return Ok(Vec::new()) };
     if !identity.exists()? {
         return Ok(Vec::new());
@@ -122,7 +122,7 @@ fn started_by_a_user(identity: Option<&str>) -> io::Result<Vec<MemberView>> {
 }
 
 /// Those below the init of a namespace, which is the only child of the process that we know as keeper.
-fn seen_from_here(keeper: i32) -> io::Result<Vec<MemberView>> {
+fn seen_from_here(keeper: i32) -> io::Result<Vec<ProcessView>> {
     let mut pending = Vec::new();
     for init in proc::children_of(keeper)? {
         pending.extend(proc::children_of(init)?);
@@ -131,12 +131,12 @@ fn seen_from_here(keeper: i32) -> io::Result<Vec<MemberView>> {
 }
 
 /// These and all below them, as of now.
-fn seen_from(mut pending: Vec<i32>) -> io::Result<Vec<MemberView>> {
-    let mut members: Vec<MemberView> = Vec::new();
+fn seen_from(mut pending: Vec<i32>) -> io::Result<Vec<ProcessView>> {
+    let mut members: Vec<ProcessView> = Vec::new();
     while let Some(pid) = pending.pop() {
         let Some(stat) = ProcessStat::read(pid)? else { continue };
         pending.extend(proc::children_of(pid)?);
-        members.push(MemberView {
+        members.push(ProcessView {
             pid,
             parent: stat.parent,
             name: stat.name,

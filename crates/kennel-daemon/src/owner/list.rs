@@ -28,7 +28,7 @@ impl Owner {
             let Some(mut view) = self.view_without_position(id) else { continue };
             if view.phase == Phase::Queued {
                 let places: &BTreeMap<_, _> =
-                    places.get_or_insert_with(|| self.world.places_in_line());
+                    places.get_or_insert_with(|| self.world.queue_positions());
                 view.queue_place = places.get(id).map(|place| *place as u64);
             }
             let json = listing::write(&view).map_err(ApiError::internal)?;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::{Event, Member, MemberRemoveError, StopWish};
+use kennel_core::{Event, Member, MemberRemoveError, StopIntent};
 use kennel_keeper::fault::point;
-use kennel_types::api::{MemberAnswer, NewMember, StopAnswer, StopResult};
+use kennel_types::api::{CreateMemberRequest, MemberView, StopResponse, StopResult};
 use kennel_types::{Reason, SessionId};
 
 use super::Owner;
@@ -21,11 +21,11 @@ const BEYOND_GRACE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) enum MemberCommand {
     /// All of them.
-    List { answer: Answer<Vec<MemberAnswer>> },
+    List { answer: Answer<Vec<MemberView>> },
     /// One.
-    Show { name: String, answer: Answer<MemberAnswer> },
+    Show { name: String, answer: Answer<MemberView> },
     /// A new one; answered when it is on record.
-    Add { member: NewMember, answer: Answer<MemberAnswer> },
+    Add { member: CreateMemberRequest, answer: Answer<MemberView> },
     /// One is forgotten; if it is busy and that is wanted, after its prompts have ended.
     Remove { name: String, force: bool, by: String, answer: Answer<()> },
     /// The same, after this prompt has ended.
@@ -64,13 +64,13 @@ impl Owner {
         }
     }
 
-    fn member_answer(&self, member: &Member) -> MemberAnswer {
+    fn member_answer(&self, member: &Member) -> MemberView {
         let busy = self.world.busy_with(&member.name);
         let since = busy.and_then(|session| self.runtimes.get(&session.id)).map(Runtime::since_ms);
         members::view(&self.world, member, since)
     }
 
-    fn add_member(&mut self, new: NewMember, answer: Answer<MemberAnswer>) {
+    fn add_member(&mut self, new: CreateMemberRequest, answer: Answer<MemberView>) {
         let member = match self.new_member(new) {
             Ok(member) => member,
             Err(refused) => return drop(answer.send(Err(refused))),
@@ -93,7 +93,7 @@ impl Owner {
         });
     }
 
-    fn new_member(&self, new: NewMember) -> Result<Member, ApiError> {
+    fn new_member(&self, new: CreateMemberRequest) -> Result<Member, ApiError> {
         let member = members::new_member(new)?;
         if self.shutdown.is_under_way() { Err(ApiError::leaving()) } else { Ok(member) }
     }
@@ -162,9 +162,9 @@ impl Owner {
         let prompts: Vec<_> = self.world.prompts_of(name).map(|it| it.id.clone()).collect();
         for id in &prompts {
             let reason = Reason::Stopped { by: by.clone() };
-            self.happen(id, &Event::StopAsked(StopWish { grace: None, reason }));
+            self.happen(id, &Event::StopAsked(StopIntent { grace: None, reason }));
         }
-        let (told, over) = tokio::sync::oneshot::channel::<Result<StopAnswer, ApiError>>();
+        let (told, over) = tokio::sync::oneshot::channel::<Result<StopResponse, ApiError>>();
         let bus = self.bus.clone();
         let after = RemoveAfter { name: name.to_owned(), by, ended: ended.clone(), until, answer };
         let waits_for = ended.clone();

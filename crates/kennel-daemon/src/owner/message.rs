@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kennel_register::{PlanRecord, WriteError};
 use kennel_types::api::{
-    DaemonView, ListRequest, ReportRequest, ResumeRequest, StopAnswer, StopRequest,
+    DaemonView, ListRequest, ReportRequest, ResumeRequest, StopRequest, StopResponse, Until,
 };
 use kennel_types::{Judged, SessionId, SessionView};
 use rustix::fd::OwnedFd;
@@ -161,22 +161,6 @@ pub(crate) enum Pruning {
     OnlySaid,
 }
 
-/// How far a new session has come when its client gets the answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Until {
-    /// It is on record, and queued or running.
-    Accepted,
-    /// It runs.
-    #[default]
-    Started,
-    /// It is ready, if that was requested, or over.
-    Ready,
-    /// It is over.
-    Over,
-}
-
 /// A request of a client.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -211,7 +195,7 @@ pub(crate) enum Command {
     /// Shows one session once it is over; it is stopped if the tether is dropped without a value.
     Wait { reference: String, tether: Option<oneshot::Receiver<()>>, answer: Answer<SessionView> },
     /// Stops a session.
-    Stop { reference: String, wish: StopRequest, answer: Answer<StopAnswer> },
+    Stop { reference: String, wish: StopRequest, answer: Answer<StopResponse> },
     /// Forgets a lost session, or stops following an adopted one.
     Forget { reference: String, by: String, answer: Answer<SessionView> },
     /// Removes a session that is over.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kennel_core::plan::{Heard, PlanEvent};
+use kennel_core::plan::{EventOutcome, PlanEvent};
 use kennel_keeper::fault::point;
-use kennel_types::plan::Place;
+use kennel_types::plan::AgentPath;
 use kennel_types::{Reason, SessionId, SessionView};
 use tokio::sync::oneshot;
 
@@ -22,10 +22,10 @@ const UNRECORDED: Duration = Duration::from_secs(1);
 
 impl Owner {
     /// Begins to ask an agent: first the plan's record says so.
-    pub(super) fn begin_ask(&mut self, id: &SessionId, place: &Place, ask: u32) {
+    pub(super) fn begin_ask(&mut self, id: &SessionId, place: &AgentPath, ask: u32) {
         let Some(run) = self.plans.get_mut(id) else { return };
         let event = PlanEvent::Asking { place: place.clone(), ask };
-        if run.happened(&event) != Heard::Taken {
+        if run.happened(&event) != EventOutcome::Taken {
             return;
         }
         let (owner, record) = (sender(&self.bus), run.current_record());
@@ -53,7 +53,13 @@ impl Owner {
         }
     }
 
-    fn announced(&mut self, plan: SessionId, place: Place, ask: u32, result: Result<(), String>) {
+    fn announced(
+        &mut self,
+        plan: SessionId,
+        place: AgentPath,
+        ask: u32,
+        result: Result<(), String>,
+    ) {
         let Err(why) = result else {
             point("daemon.plan.asking");
             return self.write_prompt(plan, &place, ask);
@@ -64,7 +70,7 @@ impl Owner {
     }
 
     /// The prompt contains answers of earlier sessions, which are read from disk.
-    fn write_prompt(&mut self, plan: SessionId, place: &Place, ask: u32) {
+    fn write_prompt(&mut self, plan: SessionId, place: &AgentPath, ask: u32) {
         let Some(run) = self.plans.get(&plan) else { return };
         let sources = PromptSources::new(run, place, &self.world, |id| self.home.session(id));
         let (owner, place) = (sender(&self.bus), place.clone());
@@ -80,7 +86,7 @@ impl Owner {
         );
     }
 
-    fn ask_agent(&mut self, id: &SessionId, place: Place, ask: u32, prompt: &str) {
+    fn ask_agent(&mut self, id: &SessionId, place: AgentPath, ask: u32, prompt: &str) {
         let Some(run) = self.plans.get(id) else { return };
         let refused = |why: &str| {
             let what = AgentProgress::Asked(Err(why.to_owned()));
@@ -111,7 +117,7 @@ impl Owner {
     }
 
     /// Stops the session of an agent if it exists by now; otherwise it is stopped when it does.
-    pub(super) fn stop_agent(&mut self, id: &SessionId, place: &Place, ask: u32) {
+    pub(super) fn stop_agent(&mut self, id: &SessionId, place: &AgentPath, ask: u32) {
         let Some(session) = session_of(&self.world, id, place, ask) else { return };
         if session.is_asking() && !session.is_stop_wanted() {
             let session = session.id.clone();

@@ -1,6 +1,6 @@
 //! Resuming a plan that is over: no agent is asked, and no client is answered, before that is on record.
 
-use kennel_core::plan::{Heard, Ignored, PlanEvent};
+use kennel_core::plan::{EventOutcome, IgnoredReason, PlanEvent};
 use kennel_keeper::fault::point;
 use kennel_register::PlanRecord;
 use kennel_types::SessionId;
@@ -59,11 +59,11 @@ impl Owner {
         let run = self.plans.get_mut(id).ok_or_else(gone)?;
         let former = run.record.clone();
         let PlanResumption { replay, tied, by, launch } = how;
-        if let Heard::Ignored(why) = run.happened(&PlanEvent::Resumed { replay }) {
+        if let EventOutcome::Ignored(why) = run.happened(&PlanEvent::Resumed { replay }) {
             let refused = ApiError::conflict(&why);
             return Err(match why {
-                Ignored::MayHaveRun(_) => refused.hint("--replay asks it again anyway"),
-                Ignored::NotOver => refused.hint("`kennel plan show` shows its state"),
+                IgnoredReason::MayHaveRun(_) => refused.hint("--replay asks it again anyway"),
+                IgnoredReason::NotOver => refused.hint("`kennel plan show` shows its state"),
                 _ => refused,
             });
         }

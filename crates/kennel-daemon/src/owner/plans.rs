@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kennel_core::plan::{Action, AgentPhase, Heard, PlanEvent};
+use kennel_core::plan::{AgentPhase, EventOutcome, PlanAction, PlanEvent};
 use kennel_keeper::fault::point;
-use kennel_types::plan::{Place, PlanView};
-use kennel_types::{SessionId, Usage, VerdictKind};
+use kennel_types::plan::{AgentPath, PlanView};
+use kennel_types::{SessionId, TokenUsage, VerdictKind};
 use tokio::sync::oneshot;
 
 use super::Owner;
@@ -149,7 +149,7 @@ impl Owner {
     fn cancel_plan(&mut self, id: &SessionId, by: String) {
         point("daemon.plan.cancelled");
         let Some(run) = self.plans.get_mut(id) else { return };
-        if run.happened(&PlanEvent::CancelWanted { by }) != Heard::Taken {
+        if run.happened(&PlanEvent::CancelWanted { by }) != EventOutcome::Taken {
             return;
         }
         // The cancel is recorded before it is carried out, so that the next daemon knows why the agents have
@@ -169,11 +169,13 @@ impl Owner {
     pub(super) fn plan_event(&mut self, id: &SessionId, event: &PlanEvent) {
         let Some(run) = self.plans.get_mut(id) else { return };
         match run.happened(event) {
-            Heard::Taken => {
+            EventOutcome::Taken => {
                 self.save_plan(id);
                 self.plan_turn(id);
             }
-            Heard::Ignored(why) => tracing::debug!(plan = %id, %why, "the plan ignores an event"),
+            EventOutcome::Ignored(why) => {
+                tracing::debug!(plan = %id, %why, "the plan ignores an event")
+            }
         }
     }
 
@@ -210,10 +212,10 @@ impl Owner {
         for action in run.record.state.next(&run.record.spec) {
             match action {
                 // The next daemon goes on.
-                Action::Ask { .. } if self.shutdown.is_under_way() => {}
-                Action::Ask { place, ask } => self.begin_ask(id, &place, ask),
-                Action::Stop { place, ask } => self.stop_agent(id, &place, ask),
-                Action::Finish(_) => return self.finish_plan(id),
+                PlanAction::Ask { .. } if self.shutdown.is_under_way() => {}
+                PlanAction::Ask { place, ask } => self.begin_ask(id, &place, ask),
+                PlanAction::Stop { place, ask } => self.stop_agent(id, &place, ask),
+                PlanAction::Finish(_) => return self.finish_plan(id),
             }
         }
     }
@@ -223,17 +225,18 @@ impl Owner {
         let session = self.world.get(id);
         let seat = session.and_then(|it| it.spec.agent.as_ref()).and_then(|it| it.plan.clone());
         let Some(seat) = seat else { return };
-        let (Ok(plan), Ok(place)) = (SessionId::parse(&seat.plan), Place::parse(&seat.name)) else {
+        let (Ok(plan), Ok(place)) = (SessionId::parse(&seat.plan), AgentPath::parse(&seat.name))
+        else {
             return;
         };
         self.tell_plan_of(&plan, &place, seat.ask);
     }
 
-    pub(super) fn tell_plan_of(&mut self, plan: &SessionId, place: &Place, ask: u32) {
+    pub(super) fn tell_plan_of(&mut self, plan: &SessionId, place: &AgentPath, ask: u32) {
         let Some(session) = session_of(&self.world, plan, place, ask) else { return };
         let Some(judged) = session.judged.as_ref().filter(|_| !session.is_asking()) else { return };
         let (verdict, session) = (judged.verdict.kind, session.id.clone());
-        let mut usage = Usage::default();
+        let mut usage = TokenUsage::default();
         for launch in self.world.launches(&session) {
             usage += launch.judged.as_ref().map(|judged| judged.usage).unwrap_or_default();
         }
@@ -243,7 +246,7 @@ impl Owner {
 
     fn finish_plan(&mut self, id: &SessionId) {
         let Some(run) = self.plans.get_mut(id) else { return };
-        if run.happened(&PlanEvent::Finished) != Heard::Taken {
+        if run.happened(&PlanEvent::Finished) != EventOutcome::Taken {
             return;
         }
         run.finish();
@@ -297,7 +300,7 @@ impl Owner {
         }
     }
 
-    fn take_up_agent(&mut self, id: &SessionId, place: Place, ask: u32) {
+    fn take_up_agent(&mut self, id: &SessionId, place: AgentPath, ask: u32) {
         let session = session_of(&self.world, id, &place, ask).map(|session| session.id.base());
         let known = self.plans.get(id).and_then(|run| run.record.state.agent(&place));
         let event = match (session, known.map(|agent| &agent.phase)) {
@@ -308,12 +311,12 @@ impl Owner {
                 ask,
                 session: session.clone(),
                 verdict: VerdictKind::Unknown,
-                usage: Usage::default(),
+                usage: TokenUsage::default(),
             },
             (None, _) => PlanEvent::NotAsked { place: place.clone(), ask },
         };
         if let Some(run) = self.plans.get_mut(id)
-            && run.happened(&event) == Heard::Taken
+            && run.happened(&event) == EventOutcome::Taken
         {
             self.save_plan(id);
         }

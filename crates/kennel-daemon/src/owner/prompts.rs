@@ -6,10 +6,11 @@
 //!                        └────── another launch, after a pause ────────────────────┘
 //! ```
 
+use kennel_types::LaunchFailure;
 use std::time::Duration;
 
 use kennel_core::retry;
-use kennel_core::{Changes, Effect, Event, Judgement, Keyed, Session, StopWish};
+use kennel_core::{Effect, Event, Judgement, Keyed, RelaunchChanges, Session, StopIntent};
 use kennel_keeper::fault::point;
 use kennel_register::NewEvent;
 use kennel_types::{Judged, Reason, RelaunchState, SessionId, SessionSpec, UsageScope};
@@ -31,7 +32,7 @@ use crate::prompt::settle::{settle, settled_like, usage_scope};
 const TIE: Duration = Duration::from_secs(15);
 
 /// Whether a prompt is retried, and the effects of that decision.
-type RetryDecision = (retry::Decision, Vec<(SessionId, Effect)>);
+type RetryDecision = (retry::RetryDecision, Vec<(SessionId, Effect)>);
 
 impl Owner {
     /// Decides on the command of a prompt. Does nothing for other launches.
@@ -63,7 +64,8 @@ impl Owner {
         let settled = self.settle_prompt(&mut launch);
         if let Some(agent) = &launch.spec.agent {
             let conversation = agent.conversation.clone();
-            self.world.resettle(id, Changes { argv: launch.spec.argv.clone(), conversation });
+            self.world
+                .resettle(id, RelaunchChanges { argv: launch.spec.argv.clone(), conversation });
         }
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.again = Some(Box::new(launch.once_more()));
@@ -175,8 +177,8 @@ impl Owner {
             self.carry_out(&id, effect, &mut news);
         }
         let after = match decision {
-            retry::Decision::Again { after, .. } => after,
-            retry::Decision::Done(why) => {
+            retry::RetryDecision::Again { after, .. } => after,
+            retry::RetryDecision::Done(why) => {
                 self.note(Some(id.clone()), "not_retried", why.to_string());
                 // A former daemon had decided on a retry, which does not happen: waiting clients are answered.
                 let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
@@ -221,7 +223,7 @@ impl Owner {
     /// Ends a queued prompt that can't be asked any more when its turn comes.
     pub(super) fn turn_down(&mut self, id: &SessionId, refused: &ApiError) {
         let why = refused.problem().detail;
-        let reason = Reason::Failed { code: 202, why };
-        self.happen(id, &Event::StopAsked(StopWish { grace: None, reason }));
+        let reason = Reason::Failed { code: LaunchFailure::Setup, why };
+        self.happen(id, &Event::StopAsked(StopIntent { grace: None, reason }));
     }
 }

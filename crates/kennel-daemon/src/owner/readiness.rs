@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use kennel_core::Event;
-use kennel_core::report::{Presented, Verdict, judge};
+use kennel_core::report::{ReportCredentials, ReportDecision, judge};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::KeeperRequest;
 use kennel_types::SessionId;
@@ -51,15 +51,15 @@ impl Owner {
     ) {
         point("daemon.report.heard");
         let token = request.token.as_ref().map(kennel_types::LaunchToken::secret);
-        let presented = Presented { session: &request.session, token };
+        let presented = ReportCredentials { session: &request.session, token };
         let judged = match judge(&self.world, presented) {
-            Verdict::Believed { session } => {
+            ReportDecision::Believed { session } => {
                 self.happen(&session, &Event::Reported(request.report.clone()));
                 self.touch(&session);
                 self.metrics.reports_taken.inc();
                 Ok(())
             }
-            Verdict::Refused(why) => {
+            ReportDecision::Refused(why) => {
                 let named = SessionId::parse(&request.session).ok();
                 let named = named.filter(|id| self.world.get(id).is_some());
                 self.note(named, "report_refused", format!("{why}; it came from {from}"));

@@ -1,9 +1,10 @@
 //! Relaunching a session: because a client asks, or because the restart policy wants it.
 
+use kennel_types::LaunchFailure;
 use std::time::Duration;
 
-use kennel_core::restart::Decision;
-use kennel_core::{Event, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, Session, StopWish};
+use kennel_core::restart::RestartDecision;
+use kennel_core::{Event, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, Session, StopIntent};
 use kennel_keeper::fault::point;
 use kennel_types::api::ResumeRequest;
 use kennel_types::{Phase, Reason, RelaunchState, SessionId};
@@ -52,7 +53,7 @@ impl Owner {
         }
         match &resume.request.after {
             None => Ok(found),
-            Some(after) if after.is_kin_of(&found) => Ok(after.clone()),
+            Some(after) if after.is_same_session(&found) => Ok(after.clone()),
             Some(after) => {
                 let text = format!("{after} is not a launch of session {}", found.base());
                 Err(ApiError::invalid(text))
@@ -160,7 +161,7 @@ impl Owner {
                 self.await_client(id);
             } else if !self.has_launch(id) {
                 let why = LOST_ENVIRONMENT.to_owned();
-                self.call_off(id, Reason::Failed { code: 207, why });
+                self.call_off(id, Reason::Failed { code: LaunchFailure::Internal, why });
             }
         }
         let ended = self.world.sessions().filter(|s| s.phase == Phase::Cleaned && repeats(s));
@@ -181,7 +182,7 @@ impl Owner {
     }
 
     pub(super) fn call_off(&mut self, id: &SessionId, reason: Reason) {
-        self.happen(id, &Event::StopAsked(StopWish { grace: None, reason }));
+        self.happen(id, &Event::StopAsked(StopIntent { grace: None, reason }));
     }
 
     /// A launch was cleaned up: decides whether another one follows by itself, and when.
@@ -203,7 +204,7 @@ impl Owner {
         for (id, effect) in effects {
             self.carry_out(&id, effect, &mut news);
         }
-        let Decision::Relaunch { after } = decision else { return };
+        let RestartDecision::Relaunch { after } = decision else { return };
         point("daemon.again.pending");
         if !self.has_again(id) {
             return self.give_up_again(id);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kennel_core::{RemoveError, Writing};
+use kennel_core::{RemoveSessionError, Writing};
 use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, Retention, WriteError};
 use kennel_types::{Phase, RelaunchState, SessionId};
@@ -103,16 +103,16 @@ impl Owner {
     /// Checks that a launch can be removed.
     fn removable(&self, id: &SessionId) -> Result<(), ApiError> {
         let Some(session) = self.world.get(id) else {
-            return Err(RemoveError::Unknown(id.clone()).into());
+            return Err(RemoveSessionError::Unknown(id.clone()).into());
         };
         if session.phase != Phase::Cleaned {
-            return Err(RemoveError::Live(id.clone()).into());
+            return Err(RemoveSessionError::Live(id.clone()).into());
         }
         if session.underway.writing != Writing::Settled {
-            return Err(RemoveError::Unrecorded(id.clone()).into());
+            return Err(RemoveSessionError::Unrecorded(id.clone()).into());
         }
         if session.relaunch == RelaunchState::Pending || session.awaits_verdict() {
-            return Err(RemoveError::RelaunchPending(id.clone()).into());
+            return Err(RemoveSessionError::RelaunchPending(id.clone()).into());
         }
         if let Some(plan) = self.plans.needing(session) {
             let text = format!("session {id} belongs to plan {plan}, which is not over");
@@ -157,8 +157,9 @@ impl Owner {
         done: Removal,
     ) {
         // The latest launch of a session is removed last: the next one is numbered after it.
-        let elder_left =
-            |id: &SessionId| failed.iter().any(|(other, _)| other.is_kin_of(id) && other < id);
+        let elder_left = |id: &SessionId| {
+            failed.iter().any(|(other, _)| other.is_same_session(id) && other < id)
+        };
         for id in removed.extract_if(.., |id| elder_left(id)) {
             if let Some(runtime) = self.runtimes.get_mut(&id) {
                 runtime.removing = false;

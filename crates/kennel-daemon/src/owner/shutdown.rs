@@ -9,10 +9,10 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use kennel_core::{Event, Session, StopWish, Wanted};
+use kennel_core::{DesiredState, Event, Session, StopIntent};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::YardRequest;
-use kennel_types::api::{ShutdownLine, StopAnswer, StopResult};
+use kennel_types::api::{ShutdownLine, StopResponse, StopResult};
 use kennel_types::{Phase, Reason, SessionId, StartedBy};
 
 use super::Owner;
@@ -132,7 +132,7 @@ impl Shutdown {
     }
 
     /// Reports what became of a session to the clients that follow the shutdown, once per session.
-    fn settled(&mut self, id: &SessionId, answer: impl FnOnce(Instant) -> StopAnswer) {
+    fn settled(&mut self, id: &SessionId, answer: impl FnOnce(Instant) -> StopResponse) {
         let Some(ShutdownStage::Stopping { since, pending, lines }) = &mut self.stage else {
             return;
         };
@@ -198,14 +198,14 @@ impl Owner {
         let watched =
             self.world.sessions().map(|s| (s.id.clone(), Before::from(s))).collect::<Vec<_>>();
         let effects = self.world.drain(grace);
-        let event = Event::StopAsked(StopWish { grace, reason: Reason::Shutdown });
+        let event = Event::StopAsked(StopIntent { grace, reason: Reason::Shutdown });
         self.follow(&event, watched, effects);
         for id in live {
             self.retry_now(&id);
         }
         let longest = self.world.sessions().filter(ends).map(|s| match s.wanted {
-            Wanted::Stopped { grace } => grace,
-            Wanted::Running => s.spec.grace,
+            DesiredState::Stopped { grace } => grace,
+            DesiredState::Running => s.spec.grace,
         });
         let limit = longest.max().unwrap_or_default().saturating_add(BEYOND_GRACE);
         self.arm_shutdown(limit);
@@ -292,7 +292,7 @@ mod tests {
     use crate::launch::request::tests::request;
     use crate::owner::view;
 
-    fn answer(id: &SessionId) -> impl FnOnce(Instant) -> StopAnswer {
+    fn answer(id: &SessionId) -> impl FnOnce(Instant) -> StopResponse {
         let spec = request(&["true"]).spec;
         let session = Session::new(id.clone(), spec, LaunchToken::new(1), Vec::new());
         let view =

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use kennel_core::{Effect, Event};
 use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, SessionRecord};
-use kennel_types::{Phase, RelaunchState, Report, SessionId, SessionView};
+use kennel_types::{AgentReport, Phase, RelaunchState, SessionId, SessionView};
 
 use super::Owner;
 use super::runtime::{Before, Runtime};
@@ -201,7 +201,7 @@ impl Owner {
     pub(super) fn view(&self, id: &SessionId) -> Option<SessionView> {
         let mut view = self.view_without_position(id)?;
         if view.phase == Phase::Queued {
-            view.queue_place = self.world.place_in_line(id).map(|place| place as u64);
+            view.queue_place = self.world.queue_position(id).map(|place| place as u64);
         }
         Some(view)
     }
@@ -256,7 +256,7 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
         Event::CleanUpFailed { .. } => Some("clean_up_failed"),
         Event::Kept { .. } => Some("kept"),
         Event::Probed(kennel_core::Probe::Running { .. }) => Some("adopted"),
-        Event::BecameReady { .. } | Event::Reported(Report::Ready) => Some("ready"),
+        Event::BecameReady { .. } | Event::Reported(AgentReport::Ready) => Some("ready"),
         Event::ReadyOverdue { .. } => Some("not_ready"),
         Event::Reported(_) => Some("reported"),
         _ => None,
@@ -265,18 +265,7 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
 
 /// Returns the name of a phase, as clients see it.
 pub(crate) fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Queued => "queued",
-        Phase::Making => "making",
-        Phase::Reserved => "reserved",
-        Phase::Launching => "launching",
-        Phase::Starting => "starting",
-        Phase::Running => "running",
-        Phase::Stopping => "stopping",
-        Phase::Lost => "lost",
-        Phase::Reaped => "reaped",
-        Phase::Cleaned => "cleaned",
-    }
+    phase.name()
 }
 
 #[cfg(test)]

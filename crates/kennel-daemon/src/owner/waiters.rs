@@ -5,12 +5,13 @@
 use std::time::Instant;
 
 use kennel_core::{Event, PenEnd, Session, Writing};
-use kennel_types::api::{ShutdownLine, StopAnswer, StopResult};
+use kennel_types::api::{ShutdownLine, StopResponse, StopResult};
 use kennel_types::{Phase, ReadyState, RelaunchState, SessionView};
 use tokio::sync::mpsc;
 
 use crate::error::ApiError;
-use crate::owner::message::{Answer, Until};
+use crate::owner::message::Answer;
+use kennel_types::api::Until;
 
 /// The sender of the lines about a shutdown: one for each session.
 pub(crate) type ShutdownLines = mpsc::UnboundedSender<ShutdownLine>;
@@ -28,7 +29,7 @@ pub(crate) enum Waiter {
     Settled(Answer<SessionView>),
     /// Until it is over, or can't be ended for now.
     Stopped {
-        answer: Answer<StopAnswer>,
+        answer: Answer<StopResponse>,
         since: Instant,
         /// When the client is answered at the latest; the stop goes on.
         until: Instant,
@@ -168,8 +169,8 @@ impl Waiter {
 }
 
 /// Returns the answer to a stop request.
-pub(crate) fn stop_answer(result: StopResult, view: SessionView, since: Instant) -> StopAnswer {
-    StopAnswer {
+pub(crate) fn stop_answer(result: StopResult, view: SessionView, since: Instant) -> StopResponse {
+    StopResponse {
         result,
         survivors: view.survivors.clone(),
         session: view,
@@ -179,7 +180,7 @@ pub(crate) fn stop_answer(result: StopResult, view: SessionView, since: Instant)
 
 #[cfg(test)]
 mod tests {
-    use kennel_core::StopWish;
+    use kennel_core::StopIntent;
     use kennel_types::{Exit, IdMaker, LaunchToken, Survivor};
 
     use super::*;
@@ -233,7 +234,7 @@ mod tests {
         let mut session = session();
         let born = Event::Born { identity: "x".into(), pid: 1, pen: None };
         let reason = kennel_types::Reason::Stopped { by: "me".into() };
-        let stop = Event::StopAsked(StopWish { grace: None, reason });
+        let stop = Event::StopAsked(StopIntent { grace: None, reason });
         run(
             &mut session,
             &[Event::Recorded, Event::KeeperReady, born, Event::Opened, stop.clone()],

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kennel_core::plan::{AgentState, Answer as PlanAnswer, Inputs};
+use kennel_core::plan::{AgentAnswer as PlanAnswer, AgentState, Inputs};
 use kennel_core::{Session, World};
 use kennel_register::PlanRecord;
-use kennel_types::plan::{Place, PlanSpec, Who, WorktreeWish};
+use kennel_types::plan::{AgentPath, PlanSpec, PlanTarget, PlanWorktree};
 use kennel_types::{
-    AgentSpec, Permissions, PlanSeat, Seat, SessionId, SessionSpec, Wish, WorktreeSpec,
+    AgentSettings, AgentSpec, ConversationChoice, Permissions, PlanPosition, SessionId,
+    SessionSpec, WorktreeSpec,
 };
 
 use crate::plan::runs::PlanRun;
@@ -26,7 +27,7 @@ const OUTPUT_LIMIT: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct AgentReport {
     pub(crate) plan: SessionId,
-    pub(crate) place: Place,
+    pub(crate) place: AgentPath,
     pub(crate) ask: u32,
     pub(crate) what: AgentProgress,
 }
@@ -47,19 +48,19 @@ pub(crate) enum AgentProgress {
 /// What the prompt of an agent is made of: the plan, its inputs, and the answers of earlier agents.
 #[derive(Debug)]
 pub(crate) struct PromptSources {
-    place: Place,
+    place: AgentPath,
     spec: PlanSpec,
     inputs: Inputs,
     agents: Vec<AgentState>,
     /// The sessions that have an answer, with their folders.
-    sessions: Vec<(Place, Session, PathBuf)>,
+    sessions: Vec<(AgentPath, Session, PathBuf)>,
 }
 
 impl PromptSources {
     /// Collects the sources; `folder` is where a session has its output.
     pub(crate) fn new(
         run: &PlanRun,
-        place: &Place,
+        place: &AgentPath,
         world: &World,
         folder: impl Fn(&SessionId) -> PathBuf,
     ) -> Self {
@@ -76,12 +77,12 @@ impl PromptSources {
 
     /// Writes the prompt. Blocks: the answers are read from the output of the sessions.
     pub(crate) fn write(self) -> Result<String, String> {
-        let answers: BTreeMap<Place, String> = self
+        let answers: BTreeMap<AgentPath, String> = self
             .sessions
             .into_iter()
             .filter_map(|(place, session, folder)| Some((place, judge::answer(&session, &folder)?)))
             .collect();
-        let answer = |of: &Place| match answers.get(of) {
+        let answer = |of: &AgentPath| match answers.get(of) {
             Some(text) => PlanAnswer::Given(text.as_str().into()),
             None => {
                 let state = self.agents.iter().find(|agent| agent.place == *of);
@@ -100,7 +101,7 @@ impl PromptSources {
 pub(crate) fn session_of<'a>(
     world: &'a World,
     plan: &SessionId,
-    place: &Place,
+    place: &AgentPath,
     ask: u32,
 ) -> Option<&'a Session> {
     let (plan, name) = (plan.as_str(), place.to_string());
@@ -114,17 +115,19 @@ pub(crate) fn session_of<'a>(
 /// Returns the session that is requested for one agent.
 pub(crate) fn session_spec(
     record: &PlanRecord,
-    place: &Place,
+    place: &AgentPath,
     ask: u32,
     prompt: &str,
 ) -> Option<SessionSpec> {
     let agent = record.spec.agent(place)?;
     let (name, member, wish) = match &agent.who {
-        Who::Agent(name) => (name.clone(), None, Wish::Fresh),
+        PlanTarget::Agent(name) => (name.clone(), None, ConversationChoice::Fresh),
         // The plan overrides what the member is configured with.
-        Who::Member(name) => (String::new(), Some(name.clone()), Wish::Continue),
+        PlanTarget::Member(name) => {
+            (String::new(), Some(name.clone()), ConversationChoice::Continue)
+        }
     };
-    let seat = Seat {
+    let seat = AgentSettings {
         agent: name,
         description: None,
         model: agent.model.clone(),
@@ -143,7 +146,7 @@ pub(crate) fn session_spec(
         prompt_sum: command::sum(prompt),
         retries: agent.retries.unwrap_or(RETRIES),
         retry_within_ms: Some(RETRY_WITHIN_MS),
-        plan: Some(PlanSeat { plan: record.id.to_string(), name: place.to_string(), ask }),
+        plan: Some(PlanPosition { plan: record.id.to_string(), name: place.to_string(), ask }),
         ..AgentSpec::default()
     };
     Some(SessionSpec {
@@ -156,8 +159,8 @@ pub(crate) fn session_spec(
         key: Some(place.ask_key(record.id.as_str(), ask)),
         timeout: agent.timeout,
         worktree: agent.worktree.as_ref().map(|wish| match wish {
-            WorktreeWish::Own => WorktreeSpec::asked(None),
-            WorktreeWish::Branch(branch) => WorktreeSpec::asked(Some(branch.clone())),
+            PlanWorktree::Own => WorktreeSpec::asked(None),
+            PlanWorktree::Branch(branch) => WorktreeSpec::asked(Some(branch.clone())),
         }),
         agent: Some(Box::new(spec)),
         ..SessionSpec::default()

@@ -103,6 +103,6 @@ pub(crate) fn resume_surroundings(
 ) -> Result<LaunchRequest, ApiError> {
     let env = std::mem::take(&mut request.env);
     let limits = std::mem::take(&mut request.limits);
-    let root = kennel_types::api::Text::Plain("/".to_owned());
+    let root = kennel_types::api::OsText::Plain("/".to_owned());
     LaunchRequest::surroundings(env, root, request.umask, limits)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use kennel_core::Session;
-use kennel_core::plan::{Heard, PlanEvent};
+use kennel_core::plan::{EventOutcome, PlanEvent};
 use kennel_register::PlanRecord;
 use kennel_types::SessionId;
 use kennel_types::plan::{PlanStatus, PlanView};
@@ -160,7 +160,7 @@ impl PlanRun {
         state.view(spec, id.as_str(), created, ended_ms.map(clock::rfc3339))
     }
 
-    pub(crate) fn happened(&mut self, event: &PlanEvent) -> Heard {
+    pub(crate) fn happened(&mut self, event: &PlanEvent) -> EventOutcome {
         self.record.state.happened(&self.record.spec, event)
     }
 

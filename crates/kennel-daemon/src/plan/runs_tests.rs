@@ -1,5 +1,5 @@
 use kennel_core::plan::PlanState;
-use kennel_types::{AgentSpec, IdMaker, LaunchToken, PenKind, PlanSeat};
+use kennel_types::{AgentSpec, IdMaker, LaunchToken, PenKind, PlanPosition};
 
 use super::*;
 
@@ -24,7 +24,8 @@ fn record(id: &SessionId) -> PlanRecord {
 
 fn session(ids: &mut IdMaker, plan: Option<&SessionId>) -> Session {
     let mut spec = crate::launch::request::tests::request(&["true"]).spec;
-    let seat = |plan: &SessionId| PlanSeat { plan: plan.to_string(), name: "s.a".into(), ask: 1 };
+    let seat =
+        |plan: &SessionId| PlanPosition { plan: plan.to_string(), name: "s.a".into(), ask: 1 };
     spec.agent = Some(Box::new(AgentSpec { plan: plan.map(seat), ..AgentSpec::default() }));
     Session::new(ids.next(0, 1), spec, LaunchToken::new(1), Vec::new())
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use kennel_agents::{Agent, StopSignal};
-use kennel_types::{AgentSpec, SessionSpec, Wish};
+use kennel_types::{AgentSpec, ConversationChoice, SessionSpec};
 use rustix::process::Signal;
 
 use crate::error::ApiError;
@@ -95,11 +95,11 @@ pub(crate) fn asking(spec: &AgentSpec) -> Result<Asking, ApiError> {
 }
 
 /// The conversation that a wish comes to, with what the member had last.
-pub(crate) fn conversation(wish: &Wish, last: Option<&str>) -> Option<String> {
+pub(crate) fn conversation(wish: &ConversationChoice, last: Option<&str>) -> Option<String> {
     match wish {
-        Wish::Continue => last.map(ToOwned::to_owned),
-        Wish::Fresh => None,
-        Wish::Resume { id } => Some(id.clone()),
+        ConversationChoice::Continue => last.map(ToOwned::to_owned),
+        ConversationChoice::Fresh => None,
+        ConversationChoice::Resume { id } => Some(id.clone()),
     }
 }
 
@@ -117,7 +117,10 @@ mod tests {
     use super::*;
 
     fn spec() -> SessionSpec {
-        let seat = kennel_types::Seat { agent: "claude".into(), ..kennel_types::Seat::default() };
+        let seat = kennel_types::AgentSettings {
+            agent: "claude".into(),
+            ..kennel_types::AgentSettings::default()
+        };
         let agent = AgentSpec { seat, ..AgentSpec::default() };
         SessionSpec { agent: Some(Box::new(agent)), ..SessionSpec::default() }
     }
@@ -145,7 +148,7 @@ mod tests {
             check(spec, &[], prompt.map(ToOwned::to_owned)).map_err(|it| it.problem().detail)
         };
         assert!(told(&mut chat, None).unwrap_err().contains("needs a terminal"));
-        chat.terminal = Some(kennel_types::Terminal { rows: 24, columns: 80 });
+        chat.terminal = Some(kennel_types::TerminalSize { rows: 24, columns: 80 });
         assert!(told(&mut chat, Some("hello")).unwrap_err().contains("no prompt"));
         assert_eq!(told(&mut chat, None).unwrap(), None);
         let command = asking(chat.agent.as_ref().unwrap()).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 use kennel_agents::{Agent, AttemptEnd, EndedBy, FinishedAttempt, OutputReader, ProcessEnd};
 use kennel_core::Session;
 use kennel_keeper::journal;
-use kennel_types::{EvidenceSource, Exit, Judged, Reason, Usage, Verdict, VerdictKind, Work};
+use kennel_types::{EvidenceSource, Exit, Judged, Reason, TokenUsage, Verdict, VerdictKind, Work};
 
 use crate::os::home::JOURNAL;
 use crate::prompt::transcript::read_on;
@@ -32,7 +32,7 @@ pub(crate) fn unjudged(why: &str) -> Judged {
     Judged {
         verdict: Verdict::new(VerdictKind::Unknown, EvidenceSource::Kennel, why),
         conversation: None,
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         work: Work::Unknown,
         turns: None,
         tools: 0,

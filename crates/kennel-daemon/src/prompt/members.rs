@@ -5,8 +5,8 @@ use std::path::Path;
 
 use kennel_core::{Member, World};
 use kennel_register::WriteError;
-use kennel_types::api::{MemberAnswer, NewMember, StopAnswer};
-use kennel_types::{Phase, Usage};
+use kennel_types::api::{CreateMemberRequest, MemberView, StopResponse};
+use kennel_types::{Phase, TokenUsage};
 
 use crate::error::ApiError;
 use crate::os::clock;
@@ -32,8 +32,8 @@ impl UnsavedMembers {
 }
 
 /// Checks a request for a member.
-pub(crate) fn new_member(new: NewMember) -> Result<Member, ApiError> {
-    let NewMember { name, seat, cwd } = new;
+pub(crate) fn new_member(new: CreateMemberRequest) -> Result<Member, ApiError> {
+    let CreateMemberRequest { name, seat, cwd } = new;
     kennel_types::check_member_name(&name).map_err(ApiError::invalid)?;
     if !Path::new(&cwd).is_absolute() {
         return Err(ApiError::invalid(format!("cwd {cwd:?} is not absolute")));
@@ -44,8 +44,8 @@ pub(crate) fn new_member(new: NewMember) -> Result<Member, ApiError> {
         seat,
         cwd,
         conversation: None,
-        usage: Usage::default(),
-        told: Usage::default(),
+        usage: TokenUsage::default(),
+        told: TokenUsage::default(),
         attempts: 0,
         last: None,
         learnt: Vec::new(),
@@ -54,8 +54,8 @@ pub(crate) fn new_member(new: NewMember) -> Result<Member, ApiError> {
 }
 
 /// Returns what clients see of a member; `busy_since` is when the session began that it works on.
-pub(crate) fn view(world: &World, member: &Member, busy_since: Option<u64>) -> MemberAnswer {
-    MemberAnswer {
+pub(crate) fn view(world: &World, member: &Member, busy_since: Option<u64>) -> MemberView {
+    MemberView {
         name: member.name.clone(),
         seat: member.seat.clone(),
         cwd: member.cwd.clone(),
@@ -73,7 +73,7 @@ pub(crate) fn view(world: &World, member: &Member, busy_since: Option<u64>) -> M
 }
 
 /// Refuses the removal of a member whose session can't be ended: which one, and why.
-pub(crate) fn not_ended(name: &str, stopped: &StopAnswer) -> ApiError {
+pub(crate) fn not_ended(name: &str, stopped: &StopResponse) -> ApiError {
     let (session, lost) = (&stopped.session, stopped.session.phase == Phase::Lost);
     let mut left: Vec<_> = stopped
         .survivors
@@ -102,21 +102,21 @@ pub(crate) fn unrecorded(why: &WriteError) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use kennel_types::Seat;
+    use kennel_types::AgentSettings;
 
     use super::*;
 
     #[test]
     fn refuses_a_relative_folder_and_an_unknown_agent() {
-        let seat = Seat { agent: "claude".into(), ..Seat::default() };
-        let new = |cwd: &str, seat: &Seat| {
+        let seat = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
+        let new = |cwd: &str, seat: &AgentSettings| {
             let (name, cwd) = ("ada".to_owned(), cwd.to_owned());
-            new_member(NewMember { name, seat: seat.clone(), cwd })
+            new_member(CreateMemberRequest { name, seat: seat.clone(), cwd })
         };
         assert_eq!(new("/work", &seat).unwrap().name, "ada");
         let refused = new("work", &seat).unwrap_err().problem();
         assert_eq!(refused.detail, "cwd \"work\" is not absolute");
-        assert!(new("/work", &Seat { agent: "none-such".into(), ..seat }).is_err());
+        assert!(new("/work", &AgentSettings { agent: "none-such".into(), ..seat }).is_err());
     }
 
     #[test]

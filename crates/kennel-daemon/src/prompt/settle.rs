@@ -1,8 +1,8 @@
 //! Settling a prompt: which member answers, which conversation goes on, which command asks it.
 
 use kennel_agents::Agent;
-use kennel_core::{Changes, Session, World};
-use kennel_types::{AgentSpec, Permissions, Seat, SessionSpec, UsageScope, VerdictKind};
+use kennel_core::{RelaunchChanges, Session, World};
+use kennel_types::{AgentSettings, AgentSpec, Permissions, SessionSpec, UsageScope, VerdictKind};
 
 use crate::error::ApiError;
 use crate::os::clock;
@@ -19,8 +19,11 @@ pub(crate) struct SettledPrompt {
 
 impl SettledPrompt {
     /// What is recorded of a further attempt.
-    pub(crate) fn changes(&self) -> Changes {
-        Changes { argv: self.command.argv.clone(), conversation: self.agent.conversation.clone() }
+    pub(crate) fn changes(&self) -> RelaunchChanges {
+        RelaunchChanges {
+            argv: self.command.argv.clone(),
+            conversation: self.agent.conversation.clone(),
+        }
     }
 }
 
@@ -74,18 +77,18 @@ pub(crate) fn busy(
 }
 
 /// Checks that Kennel can ask this agent.
-pub(crate) fn check_seat(seat: &Seat) -> Result<(), ApiError> {
+pub(crate) fn check_seat(seat: &AgentSettings) -> Result<(), ApiError> {
     let agent = Agent::of(seat).map_err(ApiError::invalid)?;
     agent.one_shot(seat, None).map_err(ApiError::invalid).map(drop)
 }
 
 /// What an agent's usage figures count.
-pub(crate) fn usage_scope(seat: &Seat) -> UsageScope {
+pub(crate) fn usage_scope(seat: &AgentSettings) -> UsageScope {
     Agent::of(seat).map_or(UsageScope::Attempt, |agent| agent.usage_scope())
 }
 
 /// The settings of a member, overridden by those of a plan.
-fn merge_seat(member: &Seat, plan: &Seat) -> Seat {
+fn merge_seat(member: &AgentSettings, plan: &AgentSettings) -> AgentSettings {
     let mut seat = member.clone();
     seat.model = plan.model.clone().or(seat.model);
     seat.turns = plan.turns.or(seat.turns);
@@ -119,7 +122,7 @@ mod tests {
     use super::*;
 
     fn agent(name: &str, member: Option<&str>) -> AgentSpec {
-        let seat = Seat { agent: name.to_owned(), ..Seat::default() };
+        let seat = AgentSettings { agent: name.to_owned(), ..AgentSettings::default() };
         AgentSpec { seat, member: member.map(ToOwned::to_owned), ..AgentSpec::default() }
     }
 
@@ -131,8 +134,13 @@ mod tests {
 
     #[test]
     fn a_plan_overrides_only_what_it_sets() {
-        let member = Seat { model: Some("m".into()), turns: Some(3), ..Seat::default() };
-        let plan = Seat { model: Some("p".into()), args: vec!["-x".into()], ..Seat::default() };
+        let member =
+            AgentSettings { model: Some("m".into()), turns: Some(3), ..AgentSettings::default() };
+        let plan = AgentSettings {
+            model: Some("p".into()),
+            args: vec!["-x".into()],
+            ..AgentSettings::default()
+        };
         let merged = merge_seat(&member, &plan);
         assert_eq!((merged.model.as_deref(), merged.turns), (Some("p"), Some(3)));
         assert_eq!(merged.args, ["-x"]);

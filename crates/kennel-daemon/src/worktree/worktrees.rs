@@ -251,7 +251,7 @@ pub(crate) fn find(world: &World, reference: &str) -> Result<SessionWorktree, Ap
     let matching: Vec<_> = all.iter().filter(|it| !is_id && named(it)).cloned().collect();
     let matching = if matching.is_empty() {
         let id = world.find(reference)?.clone();
-        all.into_iter().filter(|it| it.session.is_kin_of(&id)).collect()
+        all.into_iter().filter(|it| it.session.is_same_session(&id)).collect()
     } else {
         matching
     };

@@ -5,8 +5,8 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use kennel_daemon::{ApiError, clock};
 use kennel_types::api::{
-    LinkRequest, LinkView, ListenRequest, ListenView, NewToken, RevokeAnswer, SecretView,
-    TokenKind, TokenView,
+    CreateTokenRequest, LinkRequest, LinkView, ListenRequest, ListenView, RevokeResponse,
+    SecretView, TokenKind, TokenView,
 };
 
 use super::identity::Identity;
@@ -43,14 +43,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .answer::<Vec<TokenView>>(200),
         post("/v1/access/tokens", add, ("addToken", "Creates a token; only at the socket"))
-            .body::<NewToken>()
+            .body::<CreateTokenRequest>()
             .answer::<SecretView>(201),
         delete(
             "/v1/access/tokens/{name}",
             revoke,
             ("revokeToken", "Revokes a token and cuts its connections; only at the socket"),
         )
-        .answer::<RevokeAnswer>(200),
+        .answer::<RevokeResponse>(200),
         post(
             "/v1/access/tokens/{name}/rotate",
             rotate,
@@ -105,7 +105,7 @@ async fn list(State(api): State<Api>, identity: Identity) -> HandlerResult<Json<
 async fn add(
     State(api): State<Api>,
     identity: Identity,
-    JsonBody(NewToken { name, scope }): JsonBody<NewToken>,
+    JsonBody(CreateTokenRequest { name, scope }): JsonBody<CreateTokenRequest>,
 ) -> HandlerResult<(StatusCode, Json<SecretView>)> {
     require_socket(&identity)?;
     let now = clock::now_ms();
@@ -137,7 +137,7 @@ async fn revoke(
     State(api): State<Api>,
     Path(name): Path<String>,
     identity: Identity,
-) -> HandlerResult<Json<RevokeAnswer>> {
+) -> HandlerResult<Json<RevokeResponse>> {
     require_socket(&identity)?;
     let (connections, named) = (api.access.0.connections.clone(), name.clone());
     let revoke = move |store: &super::TokenStore| {
@@ -147,7 +147,7 @@ async fn revoke(
     let (cut, saved) = api.access.with_store(revoke).await?;
     tracing::info!(name, cut, "revoked a token");
     saved?;
-    Ok(Json(RevokeAnswer { cut }))
+    Ok(Json(RevokeResponse { cut }))
 }
 
 fn secret_view(issued: &IssuedToken, cut: u64) -> SecretView {

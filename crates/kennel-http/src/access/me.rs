@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use kennel_daemon::ApiError;
-use kennel_types::api::{MeView, TokenKind, WayIn};
+use kennel_types::api::{AccessMethod, MeView, TokenKind};
 
 use super::connections::TcpConnection;
 use super::host_names::HostNames;
@@ -30,9 +30,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 async fn me(State(api): State<Api>, identity: Identity) -> Json<MeView> {
     let (via, name) = match identity.credential {
-        Credential::Socket => (WayIn::Socket, None),
-        Credential::Token { kind: TokenKind::Browser, name, .. } => (WayIn::Browser, Some(name)),
-        Credential::Token { name, .. } => (WayIn::Token, Some(name)),
+        Credential::Socket => (AccessMethod::Socket, None),
+        Credential::Token { kind: TokenKind::Browser, name, .. } => {
+            (AccessMethod::Browser, Some(name))
+        }
+        Credential::Token { name, .. } => (AccessMethod::Token, Some(name)),
     };
     Json(MeView {
         scope: identity.scope,

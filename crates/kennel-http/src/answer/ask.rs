@@ -9,8 +9,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Error, Json};
 use futures_core::Stream;
-use kennel_daemon::{ApiError, CancelOnDrop, Until, clock};
+use kennel_daemon::{ApiError, CancelOnDrop, clock};
 use kennel_types::api::AskRequest;
+use kennel_types::api::Until;
 
 use super::stream;
 use crate::access::Identity;

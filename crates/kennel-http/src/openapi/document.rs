@@ -1,6 +1,6 @@
 //! Generates the document.
 
-use kennel_types::api::Problem;
+use kennel_types::api::ProblemDetails;
 use serde_json::{Map, Value, json};
 
 use super::integer_bounds;
@@ -12,7 +12,7 @@ use crate::endpoints;
 #[must_use]
 pub fn document() -> String {
     let mut schemas = Schemas::new();
-    let problem = schemas.response(SchemaSource::of::<Problem>());
+    let problem = schemas.response(SchemaSource::of::<ProblemDetails>());
     let mut paths: Map<String, Value> = Map::new();
     let mut bodies = Vec::new();
     for endpoint in endpoints::all() {

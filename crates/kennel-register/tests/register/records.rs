@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use kennel_core::Wanted;
+use kennel_core::DesiredState;
 use kennel_register::{Durability, EventQuery, Register, WriteError};
 use kennel_types::{Exit, Owed, OwedKind, Phase, Reason, Survivor};
 
@@ -32,8 +32,12 @@ fn saves_every_field() {
     let scene = Scene::new();
     let register = scene.open().register;
     let mut full = stored(1, Phase::Reaped);
-    full.session.wanted = Wanted::Stopped { grace: std::time::Duration::from_micros(1_500_001) };
-    full.session.reason = Some(Reason::Failed { code: 204, why: "no such file \"x\"".into() });
+    full.session.wanted =
+        DesiredState::Stopped { grace: std::time::Duration::from_micros(1_500_001) };
+    full.session.reason = Some(Reason::Failed {
+        code: kennel_types::LaunchFailure::Exec,
+        why: "no such file \"x\"".into(),
+    });
     full.session.exit = Some(Exit::Signal { signal: 9, core: false, oom: true });
     full.session.owed = vec![Owed {
         what: OwedKind::PenFolder { path: "/sys/fs/cgroup/x".into() },

@@ -1,112 +1,113 @@
-//! The shapes of what is about access to the API over TCP: listeners, tokens, links.
+//! Requests and views for access to the API over TCP: listeners, tokens and sign-in links.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What somebody may do.
+/// The permissions of a caller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// All that the owner may.
+    /// Everything that the owner may do.
     #[default]
     Full,
-    /// Look, and change nothing.
+    /// Read access only.
     ReadOnly,
 }
 
-/// Whether there is somebody at an address.
+/// The state of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ListenState {
-    /// The API is there.
+    /// The listener accepts connections.
     Open,
-    /// It is not, but is tried again and again.
+    /// The listener could not be opened. The daemon keeps trying.
     Failing,
 }
 
-/// The API over TCP.
+/// The TCP listener of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListenView {
-    /// Whether it is there.
+    /// The state of the listener.
     pub state: ListenState,
-    /// Address and port; the port that was found, if none was named.
+    /// The address and port; the actual port, if any port was requested.
     pub address: String,
-    /// The same as a browser takes it.
+    /// The same as a URL for browsers.
     pub url: String,
-    /// Why it is not there.
+    /// Why the listener is not open.
     #[serde(default)]
     pub why: Option<String>,
 }
 
-/// Have the API over TCP.
+/// A request to open the API over TCP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ListenRequest {
-    /// Where: address and port, 0 for any. As configured, else at loopback, if not given.
+    /// The address and port; port 0 means any. The default is the configured address, or else
+    /// loopback.
     pub listen: Option<String>,
 }
 
-/// A link by which a browser gets in, once.
+/// A request for a one-time sign-in link for a browser.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkRequest {
-    /// What the browser may do.
+    /// The permissions of the browser.
     pub scope: Scope,
 }
 
-/// The link.
+/// A sign-in link.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkView {
-    /// It has a secret in it.
+    /// The URL. It contains a secret.
     pub url: String,
-    /// For how many seconds it is good.
+    /// For how many seconds the link is valid.
     pub valid_s: u64,
 }
 
-/// What an entry on the list of tokens is.
+/// The kind of an entry in the list of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TokenKind {
-    /// The one in the file.
+    /// The main token, which is in a file of the home.
     Main,
-    /// One that was made besides.
+    /// An additional token.
     Extra,
-    /// A browser that got in by a link.
+    /// A browser that signed in with a link.
     Browser,
 }
 
-/// Something that lets in, without its secret.
+/// A token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenView {
-    /// How it is called.
+    /// The name of the token.
     pub name: String,
-    /// What it is.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// What it is good for.
+    /// The permissions of the token.
     pub scope: Scope,
-    /// When it was made; unknown of the main one.
+    /// When the token was created, in RFC 3339. Unknown for the main token.
     pub made_at: Option<String>,
-    /// When it is void by itself.
+    /// When the token expires, in RFC 3339.
     pub expires_at: Option<String>,
 }
 
-/// A token that is wanted.
+/// A request for a new token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
-pub struct NewToken {
-    /// Its name; one is made up if not given.
+pub struct CreateTokenRequest {
+    /// The name of the token. By default, the daemon chooses one.
     pub name: Option<String>,
-    /// What it is to be good for.
+    /// The permissions of the token.
     pub scope: Scope,
 }
 
@@ -116,49 +117,49 @@ pub struct NewToken {
 pub struct SecretView {
     /// The token.
     pub token: TokenView,
-    /// What is to be said for it.
+    /// The secret to send in requests.
     pub secret: String,
-    /// How many connections of the former one were cut.
+    /// The number of connections of the previous token that were closed.
     #[serde(default)]
     pub cut: u64,
 }
 
-/// What came of a revocation.
+/// The result of revoking a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RevokeAnswer {
-    /// How many connections were cut.
+pub struct RevokeResponse {
+    /// The number of connections that were closed.
     pub cut: u64,
 }
 
-/// How somebody got in.
+/// How a caller is authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum WayIn {
-    /// At the home's socket, as its owner.
+pub enum AccessMethod {
+    /// By the Unix socket of the home, as its owner.
     Socket,
     /// Over TCP, by a token.
     Token,
-    /// Over TCP, as a browser that came by a link.
+    /// Over TCP, as a browser that signed in with a link.
     Browser,
 }
 
-/// Who asks, and whom.
+/// The caller, and the daemon that it talks to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeView {
-    /// What you may do.
+    /// The permissions of the caller.
     pub scope: Scope,
-    /// How you got in.
-    pub via: WayIn,
-    /// How your token, or browser, is called; at the socket it has no name.
+    /// How the caller is authenticated.
+    pub via: AccessMethod,
+    /// The name of the caller's token or browser. Null on the Unix socket.
     pub name: Option<String>,
-    /// The folder of the home.
+    /// The path of the home.
     pub home: String,
-    /// The daemon's version.
+    /// The version of the daemon.
     pub version: String,
-    /// The machine's name.
+    /// The host name of the machine.
     pub host: String,
 }
 

@@ -1,50 +1,51 @@
-//! What became of a prompt, for programs.
+//! The result of a prompt, for programs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::session::{Exit, Owed, Reason};
-use crate::verdict::{EvidenceSource, Usage, VerdictKind};
+use crate::verdict::{EvidenceSource, TokenUsage, VerdictKind};
 use crate::view::SessionView;
 
-/// A prompt that is over. Field names are stable: added to, never changed.
+/// A finished prompt. Field names are stable: fields are added, never renamed or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnswerView {
-    /// The session.
+    /// The session id.
     pub session: String,
-    /// How many attempts there were.
+    /// The number of attempts.
     pub attempts: u32,
-    /// The member that was asked, if one was.
+    /// The member that was asked, if any.
     pub member: Option<String>,
-    /// The agent.
+    /// The agent program.
     pub agent: String,
-    /// What became of it.
+    /// The verdict.
     pub verdict: VerdictKind,
-    /// By what that is known.
+    /// The text that the verdict is based on.
     pub evidence: String,
-    /// Where that was seen.
+    /// Where that text was found.
     pub source: EvidenceSource,
-    /// What it answered.
+    /// The agent's answer.
     pub answer: Option<String>,
-    /// The conversation that it belongs to.
+    /// The conversation that the prompt belongs to.
     pub conversation: Option<String>,
-    /// What it has used up; what it cost is in there.
-    pub usage: Usage,
-    /// How many turns it took, if it told.
+    /// The tokens used, and their cost.
+    pub usage: TokenUsage,
+    /// The number of turns, if the agent reported it.
     pub turns: Option<u32>,
-    /// How many tools it ran.
+    /// The number of tools that the agent ran.
     pub tools: u32,
-    /// Why it ended.
+    /// Why the session ended.
     pub reason: Option<Reason>,
-    /// How its process ended.
+    /// How the agent's process ended.
     pub exit: Option<Exit>,
-    /// What of it could not be removed so far.
+    /// Resources of the session that could not be removed so far.
     #[serde(default)]
     pub owed: Vec<Owed>,
 }
 
 impl AnswerView {
-    /// Of a session that is a prompt, with what it answered; none if it was not judged.
+    /// Builds the view from a session and its answer. Returns none if the session is not a judged
+    /// prompt.
     #[must_use]
     pub fn of(view: &SessionView, answer: Option<String>) -> Option<Self> {
         let judged = view.judged.as_ref()?;

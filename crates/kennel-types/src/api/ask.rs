@@ -1,143 +1,145 @@
-//! A prompt, as a program asks it: [`CreateRequest`] in the words of prompts.
+//! A request to prompt an agent: [`CreateRequest`] with the fields that prompts need.
 
 use serde::{Deserialize, Serialize};
 
-use super::{CreateRequest, Environment, Text, start};
-use crate::agent::{AgentSpec, Permissions, Seat, Wish};
+use super::{CreateRequest, Environment, OsText, start};
+use crate::agent::{AgentSettings, AgentSpec, ConversationChoice, Permissions};
 use crate::id::SessionId;
 use crate::spec::{PenKind, WorktreeSpec};
 
-/// How often a prompt is tried again by itself, and for how long, if nobody says otherwise.
+/// The default number of retries, and the default time for all attempts together.
 const RETRIES: u32 = 3;
 const RETRY_WITHIN_MS: u64 = 10 * 60 * 1000;
 
-/// A prompt to a member, or to an agent.
+/// A prompt to a member or to an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AskRequest {
-    /// What is asked. Never written down.
+    /// The prompt. It is never stored.
     pub prompt: String,
-    /// Which member is asked. It has its own folder, agent, model, turns, permissions and arguments.
+    /// The member to ask. A member has its own directory, agent, model, turns, permissions and
+    /// arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
-    /// Which agent is asked, if no member is: `claude`, `codex`, `gemini`, `opencode`, or one that is described.
+    /// The agent program to ask if no member is given: `claude`, `codex`, `gemini`, `opencode`, or
+    /// the name of a described agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The description of an agent that Kennel has no code for, as TOML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Which model; the agent's own choice if none.
+    /// The model. The default is the agent's own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How many turns it may take; the agent's own choice if none.
+    /// The maximum number of turns. The default is the agent's own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// What it may do without asking.
+    /// What the agent may do without asking.
     #[serde(default)]
     pub permissions: Permissions,
-    /// Further arguments, as they are.
+    /// Additional arguments, passed on unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// In a new conversation.
+    /// Whether to start a new conversation.
     #[serde(default)]
     pub fresh: bool,
-    /// In this conversation, and no other.
+    /// The conversation to continue. No other conversation takes its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
-    /// The folder it works in: absolute; a member's own if none.
+    /// The absolute working directory. The default is the member's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<Text>,
-    /// As in [`CreateRequest`].
-    #[serde(default = "Environment::of_nobody")]
+    pub cwd: Option<OsText>,
+    /// The environment, as in [`CreateRequest`].
+    #[serde(default = "Environment::minimal")]
     pub env: Environment,
-    /// The client's umask.
+    /// The umask of the agent.
     #[serde(default = "start::umask")]
     pub umask: u32,
-    /// How often it may be tried again by itself, if the provider is to blame; 3 if not given.
+    /// How often to retry if the provider fails. The default is 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// How long it may take in all before no further try is begun; ten minutes if not given, 0: for ever.
+    /// The time within which retries may start. The default is ten minutes; 0 means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_within_ms: Option<u64>,
-    /// Whether an attempt that did work, or may have, is tried again as well.
+    /// Whether to retry an attempt that did work, or may have.
     #[serde(default)]
     pub replay: bool,
-    /// Whether it waits in line if the member is busy or there is no room.
+    /// Whether to queue the prompt if the member is busy or a limit is reached.
     #[serde(default)]
     pub queue: bool,
-    /// Whether it goes on if whoever asks goes before it is answered.
+    /// Whether the prompt continues when the client disconnects before the answer.
     #[serde(default)]
     pub detach: bool,
-    /// A name for people.
+    /// A name for the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The same key twice is the same prompt.
+    /// The idempotency key: two requests with the same key are one prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// How long an attempt may take, awake; none: for ever.
+    /// The timeout of an attempt, without the time that the machine sleeps. The default is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// How long a stop waits before KILL.
+    /// The time between TERM and KILL in a stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
-    /// Which pen.
+    /// The kind of pen.
     #[serde(default)]
     pub pen: PenKind,
-    /// The most memory of its pen, in bytes.
+    /// The memory limit of the pen, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// The most processes and threads of its pen.
+    /// The limit on processes and threads of the pen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pids: Option<u64>,
-    /// The most CPU of its pen, in thousandths of a core.
+    /// The CPU limit of the pen, in thousandths of a core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u32>,
-    /// A worktree that is made for it, on this branch; `""`: on one of its own.
+    /// Create a git worktree on this branch; `""` means a new branch named for the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
-    /// The session that asks, if one does.
+    /// The session that sends the request, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
-    /// Who asks, for the event log.
+    /// The name of the caller, for the event log.
     #[serde(default)]
     pub by: String,
 }
 
-/// A prompt that can't be asked so.
+/// Why a prompt request is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// Nobody is asked.
-    #[error("neither member nor agent says who is asked")]
-    Nobody,
-    /// Two are.
-    #[error("member and agent both say who is asked")]
+    /// Neither a member nor an agent is given.
+    #[error("one of `member` and `agent` is required")]
+    NoTarget,
+    /// Both a member and an agent are given.
+    #[error("`member` and `agent` are mutually exclusive")]
     Both,
-    /// It is not the member's to choose.
-    #[error("a member has its own {0}")]
+    /// The setting belongs to the member.
+    #[error("a member has its own {0}: leave them out")]
     MembersOwn(&'static str),
-    /// It says two things.
-    #[error("fresh and resume say two things of the conversation")]
+    /// `fresh` and `resume` are both given.
+    #[error("`fresh` and `resume` are mutually exclusive")]
     Conversation,
-    /// An agent needs a folder.
-    #[error("cwd is missing: an agent works in a folder")]
-    NoFolder,
+    /// An agent needs a working directory.
+    #[error("`cwd` is required with `agent`")]
+    NoDirectory,
 }
 
 impl AskRequest {
-    /// As the session that it becomes.
+    /// Converts the prompt into a request for a session.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// Required fields are missing, or fields contradict each other.
     pub fn into_session(self) -> Result<CreateRequest, AskError> {
         let wish = match (self.resume, self.fresh) {
             (Some(_), true) => return Err(AskError::Conversation),
-            (Some(id), false) => Wish::Resume { id },
-            (None, true) => Wish::Fresh,
-            (None, false) => Wish::Continue,
+            (Some(id), false) => ConversationChoice::Resume { id },
+            (None, true) => ConversationChoice::Fresh,
+            (None, false) => ConversationChoice::Continue,
         };
-        let plain = Seat::default();
-        let seat = Seat {
+        let plain = AgentSettings::default();
+        let seat = AgentSettings {
             agent: self.agent.unwrap_or_default(),
             description: self.description,
             model: self.model,
@@ -146,8 +148,8 @@ impl AskRequest {
             args: self.args,
         };
         match &self.member {
-            None if seat.agent.is_empty() => return Err(AskError::Nobody),
-            None if self.cwd.is_none() => return Err(AskError::NoFolder),
+            None if seat.agent.is_empty() => return Err(AskError::NoTarget),
+            None if self.cwd.is_none() => return Err(AskError::NoDirectory),
             Some(_) if !seat.agent.is_empty() => return Err(AskError::Both),
             Some(_) if seat != plain => {
                 return Err(AskError::MembersOwn("model, turns, permissions and arguments"));
@@ -165,7 +167,7 @@ impl AskRequest {
             tied: !self.detach,
             ..AgentSpec::default()
         };
-        let mut request = CreateRequest::as_usual();
+        let mut request = CreateRequest::with_defaults();
         let spec = &mut request.spec;
         let time = std::time::Duration::from_millis;
         spec.grace = self.grace_ms.map_or(spec.grace, time);
@@ -177,8 +179,8 @@ impl AskRequest {
         (spec.memory, spec.pids, spec.cpu) = (self.memory, self.pids, self.cpu);
         spec.asked_by = self.by;
         spec.agent = Some(Box::new(agent));
-        // A member's folder takes its place.
-        request.cwd = self.cwd.unwrap_or_else(|| Text::from("/"));
+        // A member's directory replaces it.
+        request.cwd = self.cwd.unwrap_or_else(|| OsText::from("/"));
         (request.env, request.umask, request.queue) = (self.env, self.umask, self.queue);
         request.prompt = Some(self.prompt);
         Ok(request)
@@ -196,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_and_whom_it_is_for_are_enough() {
+    fn fills_in_the_defaults() {
         let asked = read(r#"{"member": "ann", "prompt": "hi"}"#).unwrap();
         let agent = asked.spec.agent.as_deref().unwrap();
         assert_eq!((agent.member.as_deref(), agent.retries), (Some("ann"), 3));
         assert_eq!(
             (agent.retry_within_ms, &agent.wish, agent.tied),
-            (Some(600_000), &Wish::Continue, true)
+            (Some(600_000), &ConversationChoice::Continue, true)
         );
         assert_eq!(
             (asked.prompt.as_deref(), asked.spec.grace),
@@ -215,17 +217,20 @@ mod tests {
         let asked = asked.unwrap();
         let agent = asked.spec.agent.as_deref().unwrap();
         assert_eq!((&*agent.seat.agent, agent.seat.model.as_deref()), ("claude", Some("m")));
-        assert_eq!((agent.retry_within_ms, &agent.wish, agent.tied), (None, &Wish::Fresh, false));
+        assert_eq!(
+            (agent.retry_within_ms, &agent.wish, agent.tied),
+            (None, &ConversationChoice::Fresh, false)
+        );
         assert_eq!(asked.spec.timeout, Some(Duration::from_millis(5)));
         assert_eq!(asked.spec.worktree, Some(WorktreeSpec::asked(None)));
-        assert_eq!(asked.cwd, Text::from("/w"));
+        assert_eq!(asked.cwd, OsText::from("/w"));
     }
 
     #[test]
-    fn what_makes_no_sense_is_told() {
+    fn refuses_contradictory_requests() {
         for (json, wrong) in [
-            (r#"{"prompt": "hi"}"#, AskError::Nobody),
-            (r#"{"prompt": "hi", "agent": "claude"}"#, AskError::NoFolder),
+            (r#"{"prompt": "hi"}"#, AskError::NoTarget),
+            (r#"{"prompt": "hi", "agent": "claude"}"#, AskError::NoDirectory),
             (r#"{"prompt": "hi", "agent": "claude", "member": "a", "cwd": "/"}"#, AskError::Both),
             (
                 r#"{"prompt": "hi", "member": "a", "fresh": true, "resume": "x"}"#,

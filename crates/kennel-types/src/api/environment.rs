@@ -6,15 +6,16 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Text;
+use super::OsText;
 
-/// Where the programs of a system are.
-const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The default `PATH`.
+const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// An environment, exactly, in its order. An object of names and values; where one of them is no UTF-8 or a name comes
-/// twice, a list of pairs. Its secrets are shown to nobody: not even by `{:?}`.
+/// An exact, ordered environment: an object of names and values, or a list of pairs if a name or
+/// value is not valid UTF-8 or a name occurs twice. `Debug` does not show the values, which may be
+/// secret.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Environment(pub Vec<(Text, Text)>);
+pub struct Environment(pub Vec<(OsText, OsText)>);
 
 impl std::fmt::Debug for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -22,22 +23,22 @@ impl std::fmt::Debug for Environment {
     }
 }
 
-impl FromIterator<(Text, Text)> for Environment {
-    fn from_iter<I: IntoIterator<Item = (Text, Text)>>(variables: I) -> Self {
+impl FromIterator<(OsText, OsText)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (OsText, OsText)>>(variables: I) -> Self {
         Self(variables.into_iter().collect())
     }
 }
 
 impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
-        let text = |text: OsString| Text::from(text.as_os_str());
+        let text = |text: OsString| OsText::from(text.as_os_str());
         variables.into_iter().map(|(name, value)| (text(name), text(value))).collect()
     }
 }
 
 impl IntoIterator for Environment {
-    type Item = (Text, Text);
-    type IntoIter = std::vec::IntoIter<(Text, Text)>;
+    type Item = (OsText, OsText);
+    type IntoIter = std::vec::IntoIter<(OsText, OsText)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -45,15 +46,15 @@ impl IntoIterator for Environment {
 }
 
 impl Environment {
-    /// What a command gets if nobody says what: the programs of the system.
-    pub(crate) fn of_nobody() -> Self {
-        Self(vec![(Text::Plain("PATH".to_owned()), Text::Plain(SYSTEM.to_owned()))])
+    /// Returns the default environment of a request: only a `PATH` for the programs of the system.
+    pub(crate) fn minimal() -> Self {
+        Self(vec![(OsText::Plain("PATH".to_owned()), OsText::Plain(SYSTEM_PATH.to_owned()))])
     }
 
-    /// As an object can have it: all of it is text, and no name comes twice.
+    /// Returns the pairs if an object can hold them: all are UTF-8, and no name occurs twice.
     fn plain(&self) -> Option<Vec<(&str, &str)>> {
         let pairs = self.0.iter().map(|pair| match pair {
-            (Text::Plain(name), Text::Plain(value)) => Some((name.as_str(), value.as_str())),
+            (OsText::Plain(name), OsText::Plain(value)) => Some((name.as_str(), value.as_str())),
             _ => None,
         });
         let pairs: Vec<_> = pairs.collect::<Option<_>>()?;
@@ -76,13 +77,13 @@ impl Serialize for Environment {
 
 impl<'de> Deserialize<'de> for Environment {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Read)
+        from.deserialize_any(EnvironmentVisitor)
     }
 }
 
-struct Read;
+struct EnvironmentVisitor;
 
-impl<'de> Visitor<'de> for Read {
+impl<'de> Visitor<'de> for EnvironmentVisitor {
     type Value = Environment;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -90,13 +91,14 @@ impl<'de> Visitor<'de> for Read {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Environment, A::Error> {
-        let mut all: Vec<(Text, Text)> = Vec::with_capacity(map.size_hint().unwrap_or(0).min(4096));
-        while let Some((name, value)) = map.next_entry::<String, Text>()? {
-            all.push((Text::Plain(name), value));
+        let mut all: Vec<(OsText, OsText)> =
+            Vec::with_capacity(map.size_hint().unwrap_or(0).min(4096));
+        while let Some((name, value)) = map.next_entry::<String, OsText>()? {
+            all.push((OsText::Plain(name), value));
         }
         let read = Environment(all);
         match read.repeated() {
-            Some(name) => Err(A::Error::custom(format!("env has {name:?} twice"))),
+            Some(name) => Err(A::Error::custom(format!("duplicate variable {name:?} in env"))),
             None => Ok(read),
         }
     }
@@ -111,14 +113,14 @@ impl<'de> Visitor<'de> for Read {
 }
 
 impl Environment {
-    /// A name that comes twice.
+    /// Returns a name that occurs twice.
     fn repeated(&self) -> Option<&str> {
         let mut names: Vec<_> = self
             .0
             .iter()
             .filter_map(|(name, _)| match name {
-                Text::Plain(name) => Some(name.as_str()),
-                Text::Bytes { .. } => None,
+                OsText::Plain(name) => Some(name.as_str()),
+                OsText::Bytes { .. } => None,
             })
             .collect();
         names.sort_unstable();
@@ -131,13 +133,14 @@ mod tests {
     use super::*;
 
     fn plain(pairs: &[(&str, &str)]) -> Environment {
-        let text = |text: &str| Text::Plain(text.to_owned());
+        let text = |text: &str| OsText::Plain(text.to_owned());
         pairs.iter().map(|(name, value)| (text(name), text(value))).collect()
     }
 
     #[test]
-    fn it_is_an_object_where_it_can_be_and_survives_the_round_trip() {
-        let odd = Environment(vec![(Text::Plain("A".into()), Text::Bytes { hex: "ff".into() })]);
+    fn prefers_an_object_and_survives_a_round_trip() {
+        let odd =
+            Environment(vec![(OsText::Plain("A".into()), OsText::Bytes { hex: "ff".into() })]);
         for (env, json) in [
             (plain(&[("B", "1"), ("A", "")]), r#"{"B":"1","A":""}"#),
             (plain(&[("A", "1"), ("A", "2")]), r#"[["A","1"],["A","2"]]"#),
@@ -150,9 +153,9 @@ mod tests {
     }
 
     #[test]
-    fn an_object_with_a_name_twice_is_refused_and_nothing_shows_values() {
+    fn refuses_a_duplicate_name_and_hides_values() {
         let error = serde_json::from_str::<Environment>(r#"{"A":"x","A":"y"}"#).unwrap_err();
-        assert!(error.to_string().contains("env has \"A\" twice"), "{error}");
+        assert!(error.to_string().contains("duplicate variable \"A\" in env"), "{error}");
         assert!(serde_json::from_str::<Environment>("3").is_err());
         assert_eq!(format!("{:?}", plain(&[("KEY", "hunter2")])), "1 variables");
     }

@@ -1,4 +1,4 @@
-//! Lists of sessions, a page at a time.
+//! Paginated lists of sessions.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,42 +6,42 @@ use crate::id::SessionId;
 use crate::session::Phase;
 use crate::view::SessionView;
 
-/// The longest page, and how long it is if nobody says so.
-const LONGEST_PAGE: usize = 1000;
+/// The maximum and default number of sessions on a page.
+const MAX_PAGE_SIZE: usize = 1000;
 
-/// Which sessions to list: those of which everything holds that is said here.
+/// Which sessions to list. A session must match every given field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ListRequest {
-    /// Also those that are over.
+    /// Whether to include sessions that have ended.
     pub all: bool,
-    /// In this phase.
+    /// Only sessions in this phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Of this name.
+    /// Only sessions with this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Asked for under this key.
+    /// Only sessions with this idempotency key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Prompts of this member.
+    /// Only prompts to this member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
-    /// Parts of this plan.
+    /// Only sessions of this plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// Started by this session.
+    /// Only sessions that this session started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Which come first.
+    /// The order of the list. The default is `oldest`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub order: Option<Order>,
-    /// At most so many: 1 to 1,000, which it is if nothing is said.
+    pub order: Option<ListOrder>,
+    /// The maximum number of sessions on a page, from 1 to 1,000. The default is 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
     pub limit: Option<usize>,
-    /// Those that come after this one: what the page before has as `next`.
+    /// Only sessions after this one: the `next` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<SessionId>,
 }
@@ -50,44 +50,44 @@ pub struct ListRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Those that were asked for first.
+pub enum ListOrder {
+    /// The oldest sessions first.
     Oldest,
-    /// Those that were asked for last.
+    /// The newest sessions first.
     Newest,
 }
 
-/// A part of a list.
+/// One page of a list of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionPage {
     /// The sessions.
     pub sessions: Vec<SessionView>,
-    /// Where the next page goes on: its `after`. None: that was the last.
+    /// The `after` of the next page. Null on the last page.
     pub next: Option<SessionId>,
 }
 
-/// A page that nobody can be given.
+/// A page size that is out of range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("limit {0} is none: a page has 1 to {LONGEST_PAGE} sessions")]
-pub struct LimitError(usize);
+#[error("invalid limit {0}: expected 1 to {MAX_PAGE_SIZE}")]
+pub struct PageLimitError(usize);
 
 impl ListRequest {
-    /// Whether it makes sense.
+    /// Checks the page size.
     ///
     /// # Errors
-    /// It does not.
-    pub fn check(&self) -> Result<(), LimitError> {
+    /// It is out of range.
+    pub fn check(&self) -> Result<(), PageLimitError> {
         match self.limit {
-            Some(limit) if !(1..=LONGEST_PAGE).contains(&limit) => Err(LimitError(limit)),
+            Some(limit) if !(1..=MAX_PAGE_SIZE).contains(&limit) => Err(PageLimitError(limit)),
             _ => Ok(()),
         }
     }
 
-    /// How many sessions the page has at most.
+    /// Returns the maximum number of sessions on the page.
     #[must_use]
     pub fn page_size(&self) -> usize {
-        self.limit.unwrap_or(LONGEST_PAGE)
+        self.limit.unwrap_or(MAX_PAGE_SIZE)
     }
 }
 

@@ -1,27 +1,28 @@
-//! A new member, as it is asked for.
+//! The request that adds a member.
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Permissions, Seat};
+use crate::agent::{AgentSettings, Permissions};
 
-/// A new member.
+/// A request to add a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct NewMember {
-    /// Its name.
+pub struct CreateMemberRequest {
+    /// The member's name.
     pub name: String,
-    /// Who sits there.
-    #[serde(deserialize_with = "AskedSeat::deserialize")]
-    pub seat: Seat,
-    /// The folder that it works in.
+    /// The agent program that the member runs, and its settings.
+    #[serde(deserialize_with = "RequestedAgentSettings::deserialize")]
+    pub seat: AgentSettings,
+    /// The directory that the member works in.
     pub cwd: String,
 }
 
-/// A seat in a request. There a field that nobody knows is a mistake; in records and answers it may be a newer program's.
+/// [`AgentSettings`] in a request, where an unknown field is an error. Records and responses may
+/// have fields of a newer version.
 #[derive(Deserialize)]
-#[serde(remote = "Seat", deny_unknown_fields)]
-struct AskedSeat {
+#[serde(remote = "AgentSettings", deny_unknown_fields)]
+struct RequestedAgentSettings {
     agent: String,
     #[serde(default)]
     description: Option<String>,
@@ -40,12 +41,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_that_nobody_knows_is_refused_wherever_it_is() {
+    fn refuses_unknown_fields() {
         let read = |seat: &str, more: &str| {
             let text = format!(r#"{{"name":"anna","seat":{seat},"cwd":"/"{more}}}"#);
-            serde_json::from_str::<NewMember>(&text).map_err(|error| error.to_string())
+            serde_json::from_str::<CreateMemberRequest>(&text).map_err(|error| error.to_string())
         };
-        let seat = Seat { agent: "claude".into(), turns: Some(3), ..Seat::default() };
+        let seat =
+            AgentSettings { agent: "claude".into(), turns: Some(3), ..AgentSettings::default() };
         let text = serde_json::to_string(&seat).expect("JSON");
         assert_eq!(read(&text, "").map(|member| member.seat), Ok(seat));
         for refused in [read(r#"{"agent":"claude","modle":"x"}"#, ""), read(&text, r#","modle":1"#)]
@@ -56,8 +58,8 @@ mod tests {
 
     /// What a newer program has written is read.
     #[test]
-    fn a_record_may_have_more() {
-        let seat = serde_json::from_str::<Seat>(r#"{"agent":"claude","newer":1}"#);
+    fn reads_a_record_with_unknown_fields() {
+        let seat = serde_json::from_str::<AgentSettings>(r#"{"agent":"claude","newer":1}"#);
         assert_eq!(seat.expect("a seat").agent, "claude");
     }
 }

@@ -1,24 +1,24 @@
-//! Why a request is refused.
+//! Error responses.
 
 use serde::{Deserialize, Serialize};
 
-/// What went wrong: problem details, as RFC 9457 has them.
+/// An error response: problem details as in RFC 9457.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Problem {
-    /// An address for this kind of problem: `urn:kennel:` and the code.
+pub struct ProblemDetails {
+    /// The type of the problem: `urn:kennel:` and the code.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The kind in words: the same for all of its kind.
+    /// A short description of the type, the same for all problems of this type.
     pub title: String,
-    /// The status of the answer.
+    /// The HTTP status.
     pub status: u16,
-    /// What was wrong this time, for people.
+    /// What went wrong in this request, for people.
     pub detail: String,
-    /// The kind for programs: `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `busy`, `gone`, `internal`, …
-    /// Stable.
+    /// The type for programs: `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `busy`,
+    /// `gone`, `internal`, … Stable.
     pub code: String,
-    /// What to do, if there is something.
+    /// What to do about it, if there is a suggestion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -1,20 +1,20 @@
-//! Schemas of what is written by hand.
+//! Schemas of types with hand-written serde implementations.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::{Environment, NothingElse, Text};
+use super::{DenyUnknownFields, Environment, OsText};
 use crate::id::LaunchToken;
 
-impl JsonSchema for Text {
+impl JsonSchema for OsText {
     fn schema_name() -> Cow<'static, str> {
-        "Text".into()
+        "OsText".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Text that need not be UTF-8: a string where it is, else its bytes in hex.",
+            "description": "A string that may not be valid UTF-8: a plain string if it is, or else its bytes in hex.",
             "anyOf": [
                 {"type": "string"},
                 {
@@ -33,9 +33,9 @@ impl JsonSchema for Environment {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let text = generator.subschema_for::<Text>();
+        let text = generator.subschema_for::<OsText>();
         json_schema!({
-            "description": "The environment of a command, exactly: an object of names and values, or a list of pairs.",
+            "description": "The exact environment of a command: an object of names and values, or a list of pairs.",
             "anyOf": [
                 {"type": "object", "additionalProperties": text},
                 {
@@ -47,13 +47,13 @@ impl JsonSchema for Environment {
     }
 }
 
-impl JsonSchema for NothingElse {
+impl JsonSchema for DenyUnknownFields {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        "NothingElse".into()
+        "DenyUnknownFields".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {

@@ -1,89 +1,96 @@
-//! How a launch is asked for.
+//! Requests that start a launch.
 
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Environment, Text};
+use super::{Environment, OsText};
 use crate::id::SessionId;
-use crate::spec::{SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
+use crate::spec::{DEFAULT_LEASE, DEFAULT_LINGER, DEFAULT_OUTPUT_LIMIT, SessionSpec};
 
-/// A new session. All fields of the spec stand beside the others; what is left out is as on the command line.
+/// A request for a new session. All fields of the spec stand beside the fields of the request.
+/// Fields that are left out have the defaults of the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("additionalProperties" = false)))]
 pub struct CreateRequest {
-    /// What may be written down. Its command, folder and input are those below, in words; it stands before them, so that
-    /// the description of the API has them as they are sent.
-    #[serde(flatten, serialize_with = "without_those_below")]
+    /// The part of the request that goes on record. The fields `argv`, `cwd` and `stdin` below take
+    /// precedence over the spec's. This field comes first so that the API description shows those
+    /// below.
+    #[serde(flatten, serialize_with = "without_request_fields")]
     pub spec: SessionSpec,
-    /// The command, exactly.
+    /// The command, as exact bytes.
     #[serde(default)]
-    pub argv: Vec<Text>,
-    /// Its environment, exactly: all of it but for Kennel's own cookie. Never written down. If it is left out, a `PATH`
-    /// for the programs of the system is all of it.
-    #[serde(default = "Environment::of_nobody")]
+    pub argv: Vec<OsText>,
+    /// The exact environment of the command; Kennel adds only its own cookie. It is never stored.
+    /// The default contains only a `PATH` for the programs of the system.
+    #[serde(default = "Environment::minimal")]
     pub env: Environment,
-    /// The folder to start in, exactly.
-    pub cwd: Text,
-    /// The client's umask.
+    /// The working directory, as exact bytes.
+    pub cwd: OsText,
+    /// The umask of the command.
     #[serde(default = "umask")]
     pub umask: u32,
-    /// The client's limits: resource, soft, hard.
+    /// The resource limits of the command: resource, soft limit, hard limit.
     #[serde(default)]
     pub limits: Vec<(u32, u64, u64)>,
-    /// Where standard input comes from, if there is no terminal.
+    /// The source of standard input, if there is no terminal.
     #[serde(default)]
     pub stdin: StdinFrom,
     /// The settings of the client's terminal.
     #[serde(default)]
     pub terminal_settings: Option<TerminalSettings>,
-    /// Whether standard error is apart from the terminal.
+    /// Whether standard error is separate from the terminal.
     #[serde(default)]
     pub stderr_apart: bool,
-    /// Whether it waits in line if it may not start at once.
+    /// Whether to queue the session if it can't start at once.
     #[serde(default)]
     pub queue: bool,
-    /// What the agent is asked, if `agent` is set: then there is neither `argv` nor `stdin`. Never written down.
+    /// The prompt for the agent, if `agent` is set; then `argv` and `stdin` must be absent. It is
+    /// never stored.
     #[serde(default)]
     pub prompt: Option<String>,
-    /// Whatever else there is, is a mistake.
+    /// Rejects unknown fields.
     #[doc(hidden)]
     #[serde(flatten, skip_serializing)]
-    pub nothing_else: NothingElse,
+    pub nothing_else: DenyUnknownFields,
 }
 
 impl CreateRequest {
-    /// What the command line would ask for, without a command: for `..CreateRequest::as_usual()`.
+    /// Returns what the command line would request, without a command: for
+    /// `..CreateRequest::with_defaults()`.
     #[must_use]
-    pub fn as_usual() -> Self {
+    pub fn with_defaults() -> Self {
         let spec = SessionSpec {
-            linger: USUAL_LINGER,
-            lease: Some(USUAL_LEASE),
-            output_limit: USUAL_OUTPUT,
+            linger: DEFAULT_LINGER,
+            lease: Some(DEFAULT_LEASE),
+            output_limit: DEFAULT_OUTPUT_LIMIT,
             ..SessionSpec::default()
         };
-        Self { env: Environment::of_nobody(), umask: umask(), spec, ..Self::default() }
+        Self { env: Environment::minimal(), umask: umask(), spec, ..Self::default() }
     }
 }
 
-/// No further fields: what `deny_unknown_fields` says where fields are flattened.
+/// Rejects unknown fields where serde's `deny_unknown_fields` can't: beside flattened fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NothingElse;
+pub struct DenyUnknownFields;
 
-impl<'de> Deserialize<'de> for NothingElse {
+impl<'de> Deserialize<'de> for DenyUnknownFields {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Empty;
         impl<'de> Visitor<'de> for Empty {
-            type Value = NothingElse;
+            type Value = DenyUnknownFields;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("no further fields")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NothingElse, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<DenyUnknownFields, A::Error> {
                 match map.next_key::<String>()? {
                     Some(name) => Err(A::Error::custom(format!("unknown field `{name}`"))),
-                    None => Ok(NothingElse),
+                    None => Ok(DenyUnknownFields),
                 }
             }
         }
@@ -95,73 +102,75 @@ pub(super) fn umask() -> u32 {
     0o022
 }
 
-fn without_those_below<S: Serializer>(spec: &SessionSpec, to: S) -> Result<S::Ok, S::Error> {
+fn without_request_fields<S: Serializer>(spec: &SessionSpec, to: S) -> Result<S::Ok, S::Error> {
     let (argv, cwd, stdin) = (Vec::new(), String::new(), false);
     SessionSpec { argv, cwd, stdin, ..spec.clone() }.serialize(to)
 }
 
-/// Another launch of a session that has ended: its command, in its folder, with these surroundings.
+/// A request for another launch of an ended session: the same command in the same directory, with a
+/// new environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ResumeRequest {
-    /// After which launch: if there is a later one already, that is the answer. The latest one if not given.
+    /// The launch to follow. If a later one exists already, the response is that one. The default
+    /// is the latest launch.
     #[serde(default)]
     pub after: Option<SessionId>,
-    /// As in [`CreateRequest`].
-    #[serde(default = "Environment::of_nobody")]
+    /// The environment, as in [`CreateRequest`].
+    #[serde(default = "Environment::minimal")]
     pub env: Environment,
-    /// The client's umask.
+    /// The umask of the command.
     #[serde(default = "umask")]
     pub umask: u32,
-    /// The client's limits: resource, soft, hard.
+    /// The resource limits of the command: resource, soft limit, hard limit.
     #[serde(default)]
     pub limits: Vec<(u32, u64, u64)>,
-    /// Where standard input comes from, if there is no terminal.
+    /// The source of standard input, if there is no terminal.
     #[serde(default)]
     pub stdin: StdinFrom,
     /// The settings of the client's terminal.
     #[serde(default)]
     pub terminal_settings: Option<TerminalSettings>,
-    /// Whether standard error is apart from the terminal.
+    /// Whether standard error is separate from the terminal.
     #[serde(default)]
     pub stderr_apart: bool,
-    /// The session that asks, if one does.
+    /// The session that sends the request, if one does.
     #[serde(default)]
     pub parent: Option<SessionId>,
-    /// Whether it ends when the client goes without a word.
+    /// Whether the session ends when the client disconnects.
     #[serde(default)]
     pub tethered: bool,
-    /// Whether it waits in line if it may not start at once.
+    /// Whether to queue the session if it can't start at once.
     #[serde(default)]
     pub queue: bool,
-    /// Who asks, for the event log.
+    /// The name of the caller, for the event log.
     #[serde(default)]
     pub by: String,
 }
 
-/// Where standard input comes from.
+/// The source of standard input.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StdinFrom {
-    /// From nowhere.
+    /// No input.
     #[default]
     Null,
-    /// From whoever sends some.
+    /// Input that clients send.
     Pipe,
-    /// From a descriptor that was left at the deposit under this ticket: only at the socket.
+    /// A descriptor that the client handed over under this ticket. Only on the Unix socket.
     Deposit {
-        /// 32 hex digits.
+        /// The ticket: 32 hex digits.
         ticket: String,
     },
 }
 
-/// What `termios` has, as numbers.
+/// The contents of `termios`, as numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TerminalSettings {
-    /// Input, output, control and local modes.
+    /// The input, output, control and local modes.
     pub modes: [u32; 4],
     /// The special characters.
     pub characters: Vec<u8>,
@@ -175,7 +184,7 @@ mod tests {
     use crate::spec::PenKind;
 
     #[test]
-    fn a_command_and_a_folder_are_enough_and_the_rest_is_as_on_the_command_line() {
+    fn fills_in_the_defaults_of_the_command_line() {
         let request: CreateRequest =
             serde_json::from_str(r#"{"argv": ["true"], "cwd": "/tmp"}"#).unwrap();
         let spec = &request.spec;
@@ -185,17 +194,20 @@ mod tests {
             (request.umask, &request.stdin, spec.pen),
             (0o022, &StdinFrom::Null, PenKind::Auto)
         );
-        let path = Text::Plain("PATH".to_owned());
+        let path = OsText::Plain("PATH".to_owned());
         assert!(request.env.0.len() == 1 && request.env.0[0].0 == path, "{:?}", request.env.0);
-        let words =
-            SessionSpec { argv: Vec::new(), cwd: String::new(), ..CreateRequest::as_usual().spec };
+        let words = SessionSpec {
+            argv: Vec::new(),
+            cwd: String::new(),
+            ..CreateRequest::with_defaults().spec
+        };
         assert_eq!(
             request,
             CreateRequest {
-                argv: vec![Text::from("true")],
-                cwd: Text::from("/tmp"),
+                argv: vec![OsText::from("true")],
+                cwd: OsText::from("/tmp"),
                 spec: words,
-                ..CreateRequest::as_usual()
+                ..CreateRequest::with_defaults()
             }
         );
         let bare: CreateRequest =
@@ -205,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_survives_the_round_trip_and_says_nothing_twice() {
+    fn a_request_survives_a_round_trip_without_duplicate_fields() {
         let spec = SessionSpec {
             name: Some("a".to_owned()),
             argv: vec!["sleep".to_owned()],
@@ -213,12 +225,12 @@ mod tests {
             timeout: Some(Duration::from_millis(1500)),
             ..SessionSpec::default()
         };
-        let argv = vec![Text::Plain("sleep".to_owned()), Text::Bytes { hex: "ff".to_owned() }];
+        let argv = vec![OsText::Plain("sleep".to_owned()), OsText::Bytes { hex: "ff".to_owned() }];
         let stdin = StdinFrom::Pipe;
         let request = CreateRequest {
             spec,
             argv,
-            cwd: Text::Plain("/".to_owned()),
+            cwd: OsText::Plain("/".to_owned()),
             stdin,
             umask: 0o077,
             ..CreateRequest::default()

@@ -1,4 +1,4 @@
-//! Text that need not be UTF-8, in JSON.
+//! Strings of the operating system in JSON, which may not be valid UTF-8.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,32 +7,33 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Text that need not be UTF-8: a plain string where it is, else its bytes in hex. Lossless.
+/// A string that may not be valid UTF-8: a plain string if it is, or else its bytes in hex.
+/// Lossless.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum Text {
-    /// UTF-8.
+pub enum OsText {
+    /// Valid UTF-8.
     Plain(String),
-    /// Anything.
+    /// Any bytes.
     Bytes {
-        /// The bytes, two digits each.
+        /// The bytes, two hex digits each.
         hex: String,
     },
 }
 
-impl Default for Text {
+impl Default for OsText {
     fn default() -> Self {
         Self::Plain(String::new())
     }
 }
 
-impl From<&str> for Text {
+impl From<&str> for OsText {
     fn from(text: &str) -> Self {
         Self::Plain(text.to_owned())
     }
 }
 
-impl From<&OsStr> for Text {
+impl From<&OsStr> for OsText {
     fn from(text: &OsStr) -> Self {
         match text.to_str() {
             Some(text) => Self::Plain(text.to_owned()),
@@ -44,47 +45,47 @@ impl From<&OsStr> for Text {
     }
 }
 
-/// Written out, since the derived one takes a copy of each text first: a request has an environment of them.
-impl<'de> Deserialize<'de> for Text {
+/// Hand-written, because the derived implementation copies each string first, and a request has a whole environment.
+impl<'de> Deserialize<'de> for OsText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(ReadText)
+        from.deserialize_any(OsTextVisitor)
     }
 }
 
-struct ReadText;
+struct OsTextVisitor;
 
-impl<'de> Visitor<'de> for ReadText {
-    type Value = Text;
+impl<'de> Visitor<'de> for OsTextVisitor {
+    type Value = OsText;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a string, or an object with the bytes as \"hex\"")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-        Ok(Text::Plain(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<OsText, E> {
+        Ok(OsText::Plain(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Text, E> {
-        Ok(Text::Plain(text))
+    fn visit_string<E>(self, text: String) -> Result<OsText, E> {
+        Ok(OsText::Plain(text))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OsText, A::Error> {
         #[derive(Deserialize)]
         struct Bytes {
             hex: String,
         }
         let Bytes { hex } = Bytes::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Text::Bytes { hex })
+        Ok(OsText::Bytes { hex })
     }
 }
 
-impl TryFrom<Text> for OsString {
+impl TryFrom<OsText> for OsString {
     type Error = String;
 
-    fn try_from(text: Text) -> Result<Self, String> {
+    fn try_from(text: OsText) -> Result<Self, String> {
         let hex = match text {
-            Text::Plain(text) => return Ok(text.into()),
-            Text::Bytes { hex } => hex,
+            OsText::Plain(text) => return Ok(text.into()),
+            OsText::Bytes { hex } => hex,
         };
         let wrong = || format!("{hex:?} is not hex");
         // `from_str_radix` would take a sign for a digit.
@@ -102,15 +103,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_bytes_survive_the_round_trip() {
+    fn any_bytes_survive_a_round_trip() {
         for bytes in [&b"plain"[..], "ü".as_bytes(), b"\xff\x00x", b""] {
-            let text = Text::from(OsStr::from_bytes(bytes));
+            let text = OsText::from(OsStr::from_bytes(bytes));
             let json = serde_json::to_string(&text).unwrap();
-            let again: Text = serde_json::from_str(&json).unwrap();
+            let again: OsText = serde_json::from_str(&json).unwrap();
             assert_eq!(OsString::try_from(again).unwrap().as_bytes(), bytes);
         }
         for wrong in ["f", "zz", "+1", "ü"] {
-            assert!(OsString::try_from(Text::Bytes { hex: wrong.into() }).is_err(), "{wrong}");
+            assert!(OsString::try_from(OsText::Bytes { hex: wrong.into() }).is_err(), "{wrong}");
         }
     }
 }

@@ -1,84 +1,85 @@
-//! What those are told who watch: whether the daemon is ready, and what sessions use.
+//! Views for monitoring: the readiness of the daemon, and the resources that sessions use.
 
 use serde::{Deserialize, Serialize};
 
 use super::UsageView;
 use crate::session::Phase;
 
-/// Whether the daemon can do its work now.
+/// Whether the daemon can do its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadyView {
-    /// Whether every check is passed.
+    /// Whether all checks passed.
     pub ready: bool,
-    /// All of them.
+    /// The checks.
     pub checks: Vec<CheckView>,
 }
 
-/// A check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckView {
-    /// Its name: stable.
+    /// The name of the check. Stable.
     pub name: String,
-    /// Whether it is passed.
+    /// Whether the check passed.
     pub passed: bool,
-    /// Why not, if not, for people.
+    /// Why the check failed, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// What a session uses now.
+/// The resources that a session uses now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionUsage {
-    /// Its id.
+    /// The session id.
     pub id: String,
-    /// Its name.
+    /// The session name.
     pub name: Option<String>,
-    /// How far it has come.
+    /// The phase of the session.
     pub phase: Phase,
-    /// What its pen uses, while there is one and its keeper can be asked.
+    /// The resources of its pen, while the pen exists and its keeper responds.
     pub usage: Option<UsageView>,
-    /// Why that is not known, if somebody should know it.
+    /// Why the usage is unknown, if that is unexpected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// What it has used lately, the earliest first, if that was asked for.
+    /// Recent samples, the oldest first, if they were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<UsageSample>>,
 }
 
-/// What is wanted of all sessions.
+/// A request for the resources that sessions use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct UsageRequest {
-    /// The last so many samples of each, too; at most 300. They are taken while somebody asks for them.
+    /// How many recent samples to include for each session, at most 300. The daemon takes samples
+    /// while clients request them.
     pub history: Option<u16>,
 }
 
-/// What a session used at a time.
+/// The resources that a session used at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageSample {
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// CPU since the sample before, in percent of one core; unknown of the first.
+    /// The CPU since the previous sample, in percent of one core. Null in the first sample.
     pub cpu_percent: Option<f64>,
-    /// CPU time of all its processes so far.
+    /// The CPU time of all its processes so far.
     pub cpu_ms: u64,
-    /// Memory then.
+    /// The memory in use.
     pub memory_bytes: u64,
-    /// Processes then.
+    /// The number of processes.
     pub processes: u32,
 }
 
-/// What a session has used lately.
+/// Recent samples of one session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageHistory {
-    /// Its id; of a session that was launched again, that of its latest launch.
+    /// The id of the session's latest launch.
     pub id: String,
-    /// The earliest first.
+    /// The samples, the oldest first.
     pub samples: Vec<UsageSample>,
 }

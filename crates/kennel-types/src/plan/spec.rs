@@ -1,4 +1,4 @@
-//! A plan as it is written.
+//! The spec of a plan.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,66 +6,66 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::name::{Name, Place};
+use super::name::{AgentPath, Name};
 use crate::agent::Permissions;
 use crate::millis;
 use crate::unset::is_unset;
 
-/// Stages of agents, one after the other. Fields are added only with a default, so that older records can be read; and one
-/// that a newer version has written is passed over, but not in a request: see [`PlanSpec::asked`].
+/// A plan: stages of agents, one stage after the other. New fields need a default, so that older
+/// records stay readable. Records may contain fields of a newer version; requests may not, see
+/// [`PlanSpec::asked`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct PlanSpec {
-    /// What it is called.
+    /// The name of the plan.
     pub name: Name,
-    /// What it is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub about: Option<String>,
-    /// How long it may take in all; none: for ever.
+    /// The time for the whole plan. Null: no limit.
     #[serde(
         rename = "timeout_ms",
-        alias = "timeout",
         default,
         skip_serializing_if = "is_unset",
         with = "millis::option"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
-    /// How many agents may be at work at once; none: all of a stage.
+    /// The maximum number of agents that work at the same time. Null: all agents of a stage.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub concurrency: Option<u32>,
-    /// What its prompts may refer to, besides answers.
+    /// The inputs that prompts can refer to.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub inputs: BTreeMap<Name, InputSpec>,
-    /// In their order.
+    /// The stages, in order.
     pub stages: Vec<StageSpec>,
 }
 
-/// Something that whoever runs a plan says.
+/// An input of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct InputSpec {
-    /// What it is if nobody says; none: somebody must.
+    /// The default value. Null: the input is required.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub default: Option<String>,
-    /// What it is, for people.
+    /// A description.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub about: Option<String>,
 }
 
-/// Agents that are at work at the same time.
+/// Agents that work at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct StageSpec {
-    /// What it is called.
+    /// The name of the stage.
     pub name: Name,
-    /// How many must succeed; none: those whose failure fails the plan.
+    /// How many agents must succeed. Null: see `on_failure` of each agent.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub need: Option<u32>,
-    /// Whether the others are stopped once so many have succeeded.
+    /// Whether to stop the other agents once enough have succeeded.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub stop_rest: bool,
-    /// Who.
+    /// The agents.
     pub agents: Vec<PlanAgent>,
 }
 
@@ -73,112 +73,114 @@ pub struct StageSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct PlanAgent {
-    /// What it is called in its stage.
+    /// The name of the agent in its stage.
     pub name: Name,
-    /// Who is asked.
-    pub who: Who,
-    /// Which model; the agent's own choice if none.
+    /// The agent or member to ask.
+    pub who: PlanTarget,
+    /// The model. Null: the agent's own choice.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub model: Option<String>,
-    /// How many turns it may take; the agent's own choice if none.
+    /// The maximum number of turns. Null: the agent's own choice.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub turns: Option<u32>,
-    /// What it may do without asking; none: as the member has it, or its own settings say.
+    /// What the agent may do without asking. Null: the member's permissions, or the agent's own
+    /// settings.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub permissions: Option<Permissions>,
-    /// Further arguments, as they are.
+    /// Additional arguments, passed on unchanged.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub args: Vec<String>,
-    /// The folder it works in; none: that in which the plan is run, or the member's.
+    /// The working directory. Null: the directory of the plan run, or the member's.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub cwd: Option<String>,
-    /// How long it may take; none: for ever.
+    /// The timeout of the agent. Null: no limit.
     #[serde(
         rename = "timeout_ms",
-        alias = "timeout",
         default,
         skip_serializing_if = "is_unset",
         with = "millis::option"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
-    /// A worktree that is made for it.
+    /// A git worktree to create for the agent.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub worktree: Option<WorktreeWish>,
-    /// What its failure means; none: whatever its stage says, see [`StageSpec::on_failure`].
+    pub worktree: Option<PlanWorktree>,
+    /// What happens when the agent fails. Null: the default of its stage, see
+    /// [`StageSpec::on_failure`].
     #[serde(default, skip_serializing_if = "is_unset")]
     pub on_failure: Option<OnFailure>,
-    /// How often it may be tried again by itself; none: as often as any prompt.
+    /// How often to retry the prompt. Null: the default for prompts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub retries: Option<u32>,
-    /// What it is asked.
+    /// The prompt.
     pub prompt: Prompt,
 }
 
-/// Who is asked.
+/// The agent or member to ask.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Who {
-    /// Whoever answers to this: `claude`, `codex`, … In a new conversation.
+pub enum PlanTarget {
+    /// An agent program (`claude`, `codex`, …), in a new conversation.
     Agent(String),
-    /// This member, in its own conversation.
+    /// A member, in its own conversation.
     Member(String),
 }
 
-/// A worktree, as it is asked for.
+/// The branch of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum WorktreeWish {
-    /// On a branch of its own.
+pub enum PlanWorktree {
+    /// A new branch, named for the session.
     Own,
-    /// On this branch.
+    /// This branch.
     Branch(String),
 }
 
-/// What the failure of an agent means.
+/// What happens when an agent fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// The plan has failed: all others are stopped.
+    /// The plan fails, and all other agents are stopped.
     FailPlan,
-    /// The plan goes on; later prompts are told that there is no answer.
+    /// The plan continues. In later prompts, a note takes the place of the answer.
     Continue,
 }
 
-/// The prompt of an agent, with references in it: `{{STAGE.AGENT}}` and the like.
+/// The prompt of an agent. It can contain references such as `{{STAGE.AGENT}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Prompt {
-    /// This.
+    /// The text of the prompt.
     Text(String),
-    /// What is in this file, which was not read yet: see [`PlanSpec::prompt_files`].
+    /// A file with the prompt, which is not loaded yet: see [`PlanSpec::prompt_files`].
     File(String),
 }
 
 impl StageSpec {
-    /// What the failure of an agent of this stage means. If the stage says how many it needs, it is they who count.
+    /// Returns what happens when an agent of this stage fails. The default depends on whether the
+    /// stage has a `need`.
     #[must_use]
     pub fn on_failure(&self, agent: &PlanAgent) -> OnFailure {
         let otherwise = if self.need.is_some() { OnFailure::Continue } else { OnFailure::FailPlan };
         agent.on_failure.unwrap_or(otherwise)
     }
 
-    /// Where an agent of this stage is.
+    /// Returns the path of an agent of this stage.
     #[must_use]
-    pub fn place(&self, agent: &PlanAgent) -> Place {
-        Place { stage: self.name.clone(), agent: agent.name.clone() }
+    pub fn place(&self, agent: &PlanAgent) -> AgentPath {
+        AgentPath { stage: self.name.clone(), agent: agent.name.clone() }
     }
 }
 
 impl PlanSpec {
-    /// As it is in a request, where a field that nobody knows is a mistake.
+    /// Deserializes a plan from a request, in which unknown fields are errors.
     ///
     /// # Errors
-    /// It is none, or has such a field.
+    /// The value is not a plan, or has an unknown field.
     pub fn asked<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut unknown = None;
         let spec = serde_ignored::deserialize(from, |path| {
@@ -190,22 +192,22 @@ impl PlanSpec {
         }
     }
 
-    /// All agents, in the order of the plan.
+    /// Returns all agents, in the order of the plan.
     pub fn agents(&self) -> impl Iterator<Item = (&StageSpec, &PlanAgent)> {
         self.stages.iter().flat_map(|stage| stage.agents.iter().map(move |agent| (stage, agent)))
     }
 
-    /// The agent at this place.
+    /// Returns the agent at this path.
     #[must_use]
-    pub fn agent(&self, place: &Place) -> Option<&PlanAgent> {
+    pub fn agent(&self, place: &AgentPath) -> Option<&PlanAgent> {
         let stage = self.stages.iter().find(|stage| stage.name == place.stage)?;
         stage.agents.iter().find(|agent| agent.name == place.agent)
     }
 
-    /// The prompts that are in files, and in which: the caller reads them, and puts them in by
+    /// Returns the prompts that are in files. The caller loads them and passes them to
     /// `kennel_core::plan::put_prompt`.
     #[must_use]
-    pub fn prompt_files(&self) -> Vec<(Place, String)> {
+    pub fn prompt_files(&self) -> Vec<(AgentPath, String)> {
         let files = self.agents().filter_map(|(stage, agent)| match &agent.prompt {
             Prompt::File(file) => Some((stage.place(agent), file.clone())),
             Prompt::Text(_) => None,

@@ -1,47 +1,47 @@
-//! What programs are shown of a plan. Field names are stable: added to, never changed.
+//! Views of plans. Field names are stable: fields are added, never renamed or removed.
 
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::{Usage, VerdictKind};
+use crate::verdict::{TokenUsage, VerdictKind};
 
-/// A plan, as `--json` and the API show it.
+/// A plan run, as `--json` and the API show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanView {
-    /// The id of this run of it.
+    /// The id of this run.
     pub id: String,
-    /// The plan's name.
+    /// The name of the plan.
     pub name: String,
-    /// How it stands.
+    /// The status of the plan.
     pub state: PlanStatus,
-    /// Why, for people, once it is to end or has ended.
+    /// Why the plan is stopping or has ended, for people.
     pub why: Option<String>,
-    /// When it was begun: RFC 3339.
+    /// When the run started, in RFC 3339.
     pub created_at: String,
-    /// When it was over.
+    /// When the run ended, in RFC 3339.
     pub ended_at: Option<String>,
-    /// Its stages, in their order.
+    /// The stages, in order.
     pub stages: Vec<StageView>,
-    /// What its agents have used up, all together, as far as it is known.
-    pub usage: Usage,
+    /// The tokens and cost of all agents, as far as known.
+    pub usage: TokenUsage,
 }
 
-/// How a plan stands.
+/// The status of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
-    /// Agents are at work, or about to be asked.
+    /// Agents work, or are about to be asked.
     Running,
-    /// Nobody is asked any more, and somebody is not over.
+    /// No more agents are asked, and some have not ended yet.
     Stopping,
-    /// Over: every stage has what it needs.
+    /// Ended: every stage succeeded.
     Succeeded,
-    /// Over: one has not.
+    /// Ended: a stage failed.
     Failed,
-    /// Over: it took too long.
+    /// Ended: the plan timed out.
     TimedOut,
-    /// Over: somebody wanted it.
+    /// Ended: a caller cancelled it.
     Cancelled,
 }
 
@@ -49,11 +49,11 @@ pub enum PlanStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageView {
-    /// Its name.
+    /// The name of the stage.
     pub name: String,
-    /// How many must succeed, if that is said.
+    /// How many agents must succeed, if the plan defines it.
     pub need: Option<u32>,
-    /// Its agents, in their order.
+    /// The agents, in order.
     pub agents: Vec<PlanAgentView>,
 }
 
@@ -61,44 +61,44 @@ pub struct StageView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanAgentView {
-    /// Its name in the stage.
+    /// The name of the agent in its stage.
     pub name: String,
-    /// Who is asked, if it is no member.
+    /// The agent program that is asked, if it is not a member.
     pub agent: Option<String>,
-    /// The member that is asked, if one is.
+    /// The member that is asked, if any.
     pub member: Option<String>,
-    /// How it stands.
+    /// The status of the agent.
     pub state: PlanAgentStatus,
-    /// In a few words, for people.
+    /// A short explanation, for people.
     pub why: String,
-    /// The session, if there is one, or was.
+    /// The session, if it exists or existed.
     pub session: Option<String>,
-    /// What became of its prompt, once it was judged.
+    /// The verdict, once the prompt is judged.
     pub verdict: Option<VerdictKind>,
-    /// How often it was asked.
+    /// How often the agent was asked.
     pub asks: u32,
-    /// What it has used up, as far as it is known.
-    pub usage: Usage,
+    /// The tokens and cost, as far as known.
+    pub usage: TokenUsage,
 }
 
-/// How an agent of a plan stands.
+/// The status of an agent in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanAgentStatus {
-    /// It was not asked.
+    /// Not asked yet.
     Waiting,
-    /// It is being asked.
+    /// Being asked.
     Asking,
-    /// It is at work.
+    /// Working.
     Running,
-    /// It is to end, and was not seen to be gone.
+    /// Being stopped, and not ended yet.
     Stopping,
-    /// It has answered.
+    /// It answered.
     Succeeded,
-    /// It has not.
+    /// It failed.
     Failed,
-    /// It was stopped, and seen to be gone.
+    /// It was stopped, and Kennel saw it end.
     Cancelled,
     /// It was not asked, and will not be.
     Skipped,

@@ -1,19 +1,19 @@
-//! Whether two requests ask for the same.
+//! Comparing two requests with the same idempotency key.
 
 use super::{SessionSpec, WorktreeSpec};
 use crate::agent::AgentSpec;
 
-/// What was decided on a worktree is not part of the request.
+/// Leaves out the daemon's decisions.
 fn asked(worktree: Option<&WorktreeSpec>) -> Option<WorktreeSpec> {
     worktree.map(WorktreeSpec::as_asked)
 }
 
 impl SessionSpec {
-    /// The fields in which another request differs from this one; none if it is the same request. Who asks does
-    /// not count, nor how large their terminal is just now.
+    /// Returns the names of the fields in which another request differs from this one. The caller's name and
+    /// the size of its terminal do not count.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
-        // Taken apart, so that no new field is forgotten here.
+        // Destructured, so that the compiler reports a new field that is missing here.
         let Self {
             name,
             argv,
@@ -48,7 +48,7 @@ impl SessionSpec {
         let prompt = |agent: &Option<Box<AgentSpec>>| agent.as_ref().map(|it| it.as_asked());
         let same = [
             ("name", *name == other.name),
-            // The command of a prompt is what was decided on it.
+            // The daemon builds the command of an agent.
             ("argv", agent.is_some() && other.agent.is_some() || *argv == other.argv),
             ("cwd", *cwd == other.cwd),
             ("terminal", terminal.is_some() == other.terminal.is_some()),
@@ -84,11 +84,11 @@ impl SessionSpec {
 #[cfg(test)]
 mod tests {
 
-    use crate::spec::{SessionSpec, Terminal, WorktreeSpec};
+    use crate::spec::{SessionSpec, TerminalSize, WorktreeSpec};
 
     #[test]
-    fn the_same_request_from_another_window_is_the_same() {
-        let terminal = |rows| Some(Terminal { rows, columns: 80 });
+    fn ignores_the_caller_and_the_terminal_size() {
+        let terminal = |rows| Some(TerminalSize { rows, columns: 80 });
         let one = SessionSpec { terminal: terminal(24), ..SessionSpec::default() };
         let two = SessionSpec {
             terminal: terminal(50),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_worktree_the_branch_that_was_asked_for_counts() {
+    fn compares_only_the_requested_branch_of_a_worktree() {
         let with = |worktree| SessionSpec { worktree: Some(worktree), ..SessionSpec::default() };
         let asked = WorktreeSpec::asked(Some("b".into()));
         let planned = WorktreeSpec {
@@ -115,9 +115,8 @@ mod tests {
         assert_eq!(own.differences(&SessionSpec::default()), ["worktree"]);
     }
 
-    /// Whatever a row says but for who asked, it counts.
     #[test]
-    fn every_other_field_counts() {
+    fn compares_every_other_field() {
         let argv = vec!["true".to_owned()];
         let one = SessionSpec { argv, stdin: true, ..SessionSpec::default() };
         let json = serde_json::to_value(&one).unwrap();

@@ -1,7 +1,7 @@
 //! Flags that configure an agent.
 
 use clap::{Args, ValueEnum};
-use kennel_types::{Permissions, Seat};
+use kennel_types::{AgentSettings, Permissions};
 
 use crate::command_error::CommandError;
 
@@ -52,14 +52,14 @@ impl From<PermissionChoice> for Permissions {
 
 impl AgentArgs {
     /// Returns the configuration for this agent.
-    pub(crate) fn seat(&self, agent: &str) -> Result<Seat, CommandError> {
+    pub(crate) fn seat(&self, agent: &str) -> Result<AgentSettings, CommandError> {
         let read = |path: &std::path::PathBuf| {
             std::fs::read_to_string(path).map_err(|error| {
                 let error = anyhow::Error::from(error);
                 CommandError::setup(error.context(format!("--description {}", path.display())))
             })
         };
-        Ok(Seat {
+        Ok(AgentSettings {
             agent: agent.to_owned(),
             description: self.description.as_ref().map(read).transpose()?,
             model: self.model.clone(),

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use kennel_daemon::transcript;
 use kennel_types::api::AnswerView;
-use kennel_types::{Judged, Reason, SessionView, Usage, VerdictKind};
+use kennel_types::{Judged, LaunchFailure, Reason, SessionView, TokenUsage, VerdictKind};
 
 use crate::command_error::{CommandError, print_message};
 use crate::exit_code;
@@ -140,12 +140,9 @@ fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
     })
 }
 
-/// What a launch fails with if its program can't be run.
-const NO_PROGRAM: u8 = 204;
-
 /// Whether the program could not be executed.
 fn never_ran(session: &SessionView) -> bool {
-    matches!(session.reason, Some(Reason::Failed { code: NO_PROGRAM, .. }))
+    matches!(session.reason, Some(Reason::Failed { code: LaunchFailure::Exec, .. }))
 }
 
 /// Extracts the answer from the agent's output.
@@ -157,7 +154,7 @@ pub(crate) fn answer_of(session: &SessionView) -> Result<Option<String>, Command
 }
 
 /// Formats the number of tokens; nothing if it is 0.
-pub(crate) fn tokens(usage: &Usage) -> Option<String> {
+pub(crate) fn tokens(usage: &TokenUsage) -> Option<String> {
     let all = usage.input_tokens + usage.cached_tokens + usage.output_tokens;
     (all > 0).then(|| match all {
         0..10_000 => format!("{all} tokens"),
@@ -166,7 +163,7 @@ pub(crate) fn tokens(usage: &Usage) -> Option<String> {
 }
 
 /// Formats the cost; nothing if it is 0.
-pub(crate) fn dollars(usage: &Usage) -> Option<String> {
+pub(crate) fn dollars(usage: &TokenUsage) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let dollars = usage.cost_micros as f64 / 1e6;
     (usage.cost_micros > 0).then(|| format!("${dollars:.2}"))

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use kennel_agents::AgentEvent;
-use kennel_types::{SessionView, Usage};
+use kennel_types::{SessionView, TokenUsage};
 use serde::Serialize;
 
 use super::outcome::{dollars, tokens};
@@ -23,7 +23,7 @@ pub(super) struct Progress {
     started: Instant,
     ticked: Instant,
     turn: usize,
-    usage: Usage,
+    usage: TokenUsage,
     /// Whether the status line is on the terminal.
     status: bool,
     error: Option<CommandError>,
@@ -63,7 +63,7 @@ impl Progress {
             started: now,
             ticked: now,
             turn: 0,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             status: false,
             error: None,
             position: None,

@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 use std::io::Read;
 
-use kennel_types::api::{CreateRequest, Text};
+use kennel_types::api::{CreateRequest, OsText};
 use kennel_types::{
-    AgentSpec, SessionSpec, SessionView, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT, Wish,
+    AgentSpec, ConversationChoice, DEFAULT_LEASE, DEFAULT_LINGER, DEFAULT_OUTPUT_LIMIT,
+    SessionSpec, SessionView,
 };
 use rustix::termios::isatty;
 
@@ -53,7 +54,7 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Comm
     }
     let seat = match &args.agent {
         Some(agent) => args.agent_args.seat(agent)?,
-        None => kennel_types::Seat::default(),
+        None => kennel_types::AgentSettings::default(),
     };
     let env = client_env::environment(&args.env_file, &args.env, args.name.as_deref())
         .map_err(CommandError::setup)?;
@@ -63,9 +64,9 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Comm
         seat,
         member: target.member.map(ToOwned::to_owned),
         wish: match (&args.resume, args.fresh) {
-            (Some(id), _) => Wish::Resume { id: id.clone() },
-            (None, true) => Wish::Fresh,
-            (None, false) => Wish::Continue,
+            (Some(id), _) => ConversationChoice::Resume { id: id.clone() },
+            (None, true) => ConversationChoice::Fresh,
+            (None, false) => ConversationChoice::Continue,
         },
         retries: args.retries,
         retry_within_ms: (within > 0).then_some(within),
@@ -77,12 +78,12 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Comm
         name: args.name.clone(),
         pen: args.pen.into(),
         grace: args.grace,
-        linger: USUAL_LINGER,
-        lease: Some(USUAL_LEASE),
+        linger: DEFAULT_LINGER,
+        lease: Some(DEFAULT_LEASE),
         parent: find_inside(home)
             .and_then(|inside| inside.session)
             .and_then(|id| kennel_types::SessionId::parse(&id).ok()),
-        output_limit: USUAL_OUTPUT,
+        output_limit: DEFAULT_OUTPUT_LIMIT,
         asked_by: asked_by(),
         key: args.key.clone(),
         agent: Some(Box::new(agent)),
@@ -90,7 +91,7 @@ pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, Comm
     };
     args.limits.fill(&mut spec);
     args.worktree.fill(&mut spec);
-    let text = |text: &OsStr| Text::from(text);
+    let text = |text: &OsStr| OsText::from(text);
     Ok(CreateRequest {
         spec,
         env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),

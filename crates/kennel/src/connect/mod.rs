@@ -7,7 +7,7 @@ mod stdin_handoff;
 
 use kennel_client::Client;
 use kennel_types::SessionView;
-use kennel_types::api::{DaemonView, ListRequest, Problem};
+use kennel_types::api::{DaemonView, ListRequest, ProblemDetails};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,7 +17,7 @@ use crate::home::Home;
 
 pub(crate) use inside::{find as find_inside, holds_file_in, value as cookie};
 pub(crate) use kennel_client::{
-    ClientError as RequestError, Lines, Patience, Sent, Until, escape, session_path,
+    ClientError as RequestError, Lines, Patience, Sent, escape, session_path,
 };
 pub(crate) use retry::DaemonRetry;
 pub(crate) use start::{YardStatus, environment, may_start, spawn_yard};
@@ -34,7 +34,7 @@ impl From<RequestError> for CommandError {
     fn from(error: RequestError) -> Self {
         match error {
             RequestError::Problem(problem) => {
-                let Problem { code, detail, hint, .. } = *problem;
+                let ProblemDetails { code, detail, hint, .. } = *problem;
                 let number =
                     if code == "internal" { exit_code::INTERNAL } else { exit_code::REFUSED };
                 let error = Self::because(number, detail);

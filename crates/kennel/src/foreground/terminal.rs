@@ -5,7 +5,7 @@ use std::io;
 use kennel_keeper::protocol::TerminalSettings;
 use kennel_pen::Size;
 use kennel_sys::terminal;
-use kennel_types::{Terminal, api};
+use kennel_types::{TerminalSize, api};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
 use super::guard::Guard;
@@ -72,9 +72,9 @@ pub(crate) fn size() -> Option<Size> {
 }
 
 /// Returns a terminal of our size for an agent; of the default size if we have none.
-pub(crate) fn like_ours() -> Terminal {
+pub(crate) fn like_ours() -> TerminalSize {
     let Size { rows, columns } = size().unwrap_or_default();
-    Terminal { rows, columns }
+    TerminalSize { rows, columns }
 }
 
 /// Returns the settings of the user's terminal.

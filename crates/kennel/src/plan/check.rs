@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use kennel_agents::Agent;
-use kennel_types::Seat;
-use kennel_types::api::MemberAnswer;
-use kennel_types::plan::{PlanSpec, Who};
+use kennel_types::AgentSettings;
+use kennel_types::api::MemberView;
+use kennel_types::plan::{PlanSpec, PlanTarget};
 use rustix::fs::{Access, access};
 
 use crate::command_error::CommandError;
@@ -35,20 +35,26 @@ pub(super) fn check(home: &Home, spec: &PlanSpec) -> Result<(), CommandError> {
 }
 
 /// Fetches the agent configuration of all members by name, if the plan has members.
-fn members(home: &Home, spec: &PlanSpec) -> Result<BTreeMap<String, Seat>, CommandError> {
-    if !spec.agents().any(|(_, agent)| matches!(agent.who, Who::Member(_))) {
+fn members(home: &Home, spec: &PlanSpec) -> Result<BTreeMap<String, AgentSettings>, CommandError> {
+    if !spec.agents().any(|(_, agent)| matches!(agent.who, PlanTarget::Member(_))) {
         return Ok(BTreeMap::new());
     }
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-    let members: Vec<MemberAnswer> = daemon.get("/v1/members")?;
+    let members: Vec<MemberView> = daemon.get("/v1/members")?;
     Ok(members.into_iter().map(|member| (member.name, member.seat)).collect())
 }
 
 /// Returns why an agent is not available.
-fn missing(who: &Who, members: &BTreeMap<String, Seat>, path: &OsStr) -> Option<String> {
+fn missing(
+    who: &PlanTarget,
+    members: &BTreeMap<String, AgentSettings>,
+    path: &OsStr,
+) -> Option<String> {
     let seat = match who {
-        Who::Agent(name) => Seat { agent: name.clone(), ..Seat::default() },
-        Who::Member(name) => match members.get(name) {
+        PlanTarget::Agent(name) => {
+            AgentSettings { agent: name.clone(), ..AgentSettings::default() }
+        }
+        PlanTarget::Member(name) => match members.get(name) {
             Some(seat) => seat.clone(),
             None => return Some(format!("unknown member {name:?}")),
         },
@@ -75,15 +81,15 @@ mod tests {
 
     #[test]
     fn reports_unknown_members_and_missing_programs() {
-        let codex = Seat { agent: "codex".into(), ..Seat::default() };
+        let codex = AgentSettings { agent: "codex".into(), ..AgentSettings::default() };
         let members = BTreeMap::from([("anna".to_owned(), codex)]);
-        let why = |who: Who| missing(&who, &members, OsStr::new("/nowhere:/bin"));
-        let unknown = why(Who::Member("bert".into()));
+        let why = |who: PlanTarget| missing(&who, &members, OsStr::new("/nowhere:/bin"));
+        let unknown = why(PlanTarget::Member("bert".into()));
         assert_eq!(unknown.as_deref(), Some("unknown member \"bert\""));
-        for who in [Who::Agent("codex".into()), Who::Member("anna".into())] {
+        for who in [PlanTarget::Agent("codex".into()), PlanTarget::Member("anna".into())] {
             assert_eq!(why(who).as_deref(), Some("program \"codex\" is not in PATH"));
         }
-        assert!(why(Who::Agent("cluade".into())).is_some_and(|why| why.contains("cluade")));
+        assert!(why(PlanTarget::Agent("cluade".into())).is_some_and(|why| why.contains("cluade")));
         assert!(is_installed("sh", OsStr::new("/nowhere:/bin")));
         assert!(is_installed("/bin/sh", OsStr::new("")));
         assert!(!is_installed("sh", OsStr::new("/nowhere")));

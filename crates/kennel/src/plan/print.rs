@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use kennel_types::Usage;
-use kennel_types::plan::{PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, PlanView, Who};
+use kennel_types::TokenUsage;
+use kennel_types::plan::{
+    PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, PlanTarget, PlanView,
+};
 
 use super::evidence::Evidence;
 use crate::ask::{dollars, tokens};
@@ -141,7 +143,7 @@ fn agent_status(status: PlanAgentStatus) -> &'static str {
     }
 }
 
-fn used(usage: &Usage) -> String {
+fn used(usage: &TokenUsage) -> String {
     [tokens(usage), dollars(usage)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
@@ -152,8 +154,8 @@ pub(super) fn outline(spec: &PlanSpec) -> String {
         writeln!(text, "{}", stage.name).ok();
         for agent in &stage.agents {
             let who = match &agent.who {
-                Who::Agent(name) => name.clone(),
-                Who::Member(name) => format!("member {name}"),
+                PlanTarget::Agent(name) => name.clone(),
+                PlanTarget::Member(name) => format!("member {name}"),
             };
             writeln!(text, "  {:<16} {}", agent.name.as_str(), sanitize(&who)).ok();
         }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use anyhow::Context;
-use kennel_types::api::{Environment, PlanRequest, PlanResumeRequest, Text};
+use kennel_types::api::{Environment, OsText, PlanRequest, PlanResumeRequest};
 use kennel_types::plan::{PlanSpec, PlanView};
 
 use super::follow::follow;
@@ -35,7 +35,7 @@ pub(super) fn run(home: &Home, args: &PlanRunArgs) -> Result<u8, CommandError> {
         spec,
         inputs,
         env: environment()?,
-        cwd: Text::from(cwd.as_os_str()),
+        cwd: OsText::from(cwd.as_os_str()),
         umask: client_env::umask(),
         limits: client_env::limits(),
         pen: args.pen.into(),
@@ -92,7 +92,7 @@ fn finish(
 fn environment() -> Result<Environment, CommandError> {
     let variables: Vec<(OsString, OsString)> =
         client_env::environment(&[], &[], None).map_err(CommandError::setup)?;
-    let text = |text: &OsStr| Text::from(text);
+    let text = |text: &OsStr| OsText::from(text);
     Ok(variables.iter().map(|(name, value)| (text(name), text(value))).collect())
 }
 

@@ -8,8 +8,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use kennel_types::api::{CreateRequest, Text};
-use kennel_types::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT, Wish};
+use kennel_types::api::{CreateRequest, OsText};
+use kennel_types::{
+    AgentSettings, AgentSpec, ConversationChoice, DEFAULT_LEASE, DEFAULT_LINGER,
+    DEFAULT_OUTPUT_LIMIT, SessionSpec,
+};
 use rustix::termios::isatty;
 
 use super::create::{self, PendingLaunch, asked_by, parent};
@@ -95,12 +98,12 @@ fn request(home: &Home, args: &ChatArgs) -> Result<CreateRequest, CommandError> 
         .map_err(CommandError::setup)?;
     let cwd = client_env::folder(args.cwd.as_deref()).map_err(CommandError::setup)?;
     let agent = AgentSpec {
-        seat: seat.unwrap_or_else(Seat::default),
+        seat: seat.unwrap_or_else(AgentSettings::default),
         member: args.member.clone(),
         wish: match (&args.resume, args.fresh) {
-            (Some(id), _) => Wish::Resume { id: id.clone() },
-            (None, true) => Wish::Fresh,
-            (None, false) => Wish::Continue,
+            (Some(id), _) => ConversationChoice::Resume { id: id.clone() },
+            (None, true) => ConversationChoice::Fresh,
+            (None, false) => ConversationChoice::Continue,
         },
         interactive: true,
         ..AgentSpec::default()
@@ -110,18 +113,18 @@ fn request(home: &Home, args: &ChatArgs) -> Result<CreateRequest, CommandError> 
         terminal: Some(like_ours()),
         pen: args.pen.into(),
         grace: args.grace,
-        linger: USUAL_LINGER,
-        lease: Some(USUAL_LEASE),
+        linger: DEFAULT_LINGER,
+        lease: Some(DEFAULT_LEASE),
         tethered: !args.detach,
         parent: parent(home),
-        output_limit: USUAL_OUTPUT,
+        output_limit: DEFAULT_OUTPUT_LIMIT,
         asked_by: asked_by(BY_CHAT),
         agent: Some(Box::new(agent)),
         ..SessionSpec::default()
     };
     args.limits.fill(&mut spec);
     args.worktree.fill(&mut spec);
-    let text = |text: &OsStr| Text::from(text);
+    let text = |text: &OsStr| OsText::from(text);
     Ok(CreateRequest {
         spec,
         env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),

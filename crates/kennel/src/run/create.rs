@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
-use kennel_types::api::{CreateRequest, ResumeRequest, StdinFrom, Text};
+use kennel_types::api::Until;
+use kennel_types::api::{CreateRequest, OsText, ResumeRequest, StdinFrom};
 use kennel_types::{Phase, ReadyState, RelaunchState, SessionId, SessionSpec, SessionView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
@@ -12,7 +13,7 @@ use super::follow::await_record;
 use super::{ResumeArgs, RunArgs, client_env};
 use crate::command_error::{CommandError, print_message};
 use crate::connect::{
-    DaemonClient, DaemonRetry, Patience, RequestError, Sent, Until, find_inside, hand_over_stdin,
+    DaemonClient, DaemonRetry, Patience, RequestError, Sent, find_inside, hand_over_stdin,
     session_path,
 };
 use crate::exit_code;
@@ -102,7 +103,7 @@ impl PendingLaunch {
             (false, false, true) => (StdinFrom::Null, false),
             (false, false, false) => (StdinFrom::Null, true),
         };
-        let text = |text: &OsStr| Text::from(text);
+        let text = |text: &OsStr| OsText::from(text);
         let mut spec = SessionSpec {
             name: args.name.clone(),
             terminal: terminal.then(like_ours),
@@ -159,7 +160,7 @@ impl PendingLaunch {
         let env = client_env::environment(&[], &[], latest.name.as_deref())?;
         let spec = &latest.spec;
         let terminal = spec.terminal.is_some();
-        let text = |text: &OsStr| Text::from(text);
+        let text = |text: &OsStr| OsText::from(text);
         // Not only for the event log: it identifies the launch as ours.
         let asked_by = asked_by(BY_RESUME);
         let request = ResumeRequest {
@@ -352,7 +353,7 @@ fn send(
         let ticket = hand_over_stdin(home).map_err(CommandError::setup)?;
         *launch.kind.stdin() = StdinFrom::Deposit { ticket };
     }
-    let until = launch.until.word();
+    let until = launch.until.name();
     let sent = match &launch.kind {
         LaunchKind::Create { request, created } => {
             let rejoin = created.as_ref().map(|id| format!("&rejoin={id}")).unwrap_or_default();

@@ -4,7 +4,7 @@ use clap::Args;
 use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::pidfd;
 use kennel_types::Title;
-use kennel_types::api::{AdoptAnswer, AdoptRequest};
+use kennel_types::api::{AdoptRequest, AdoptResponse};
 use rustix::fd::AsFd;
 
 use super::asked_by;
@@ -78,7 +78,7 @@ pub(crate) fn adopt(home: &Home, args: AdoptArgs) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-fn ask(daemon: &DaemonClient, request: &AdoptRequest) -> Result<AdoptAnswer, CommandError> {
+fn ask(daemon: &DaemonClient, request: &AdoptRequest) -> Result<AdoptResponse, CommandError> {
     let mut retry = DaemonRetry::new();
     loop {
         match daemon.post("/v1/adopt", request) {
@@ -120,7 +120,7 @@ fn find(pid: i32) -> Result<Option<ProcessIdentity>, CommandError> {
 }
 
 /// Formats the variables that a session of Kennel has, except for the cookie, which marks pens.
-fn variables(home: &Home, answer: &AdoptAnswer) -> String {
+fn variables(home: &Home, answer: &AdoptResponse) -> String {
     let home = home.folder.display().to_string();
     let variables = [
         ("KENNEL_HOME", home.as_str()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use kennel_pen::ProcessIdentity;
-use kennel_types::api::{InspectView, MemberView};
+use kennel_types::api::{InspectView, ProcessView};
 use kennel_types::{
     OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionSpec, SessionView,
     StartedBy,
@@ -278,8 +278,8 @@ fn agent(identity: Option<&str>) -> String {
 }
 
 /// Draws the process tree.
-fn tree(members: &[MemberView]) -> Vec<String> {
-    let mut children: BTreeMap<Option<i32>, Vec<&MemberView>> = BTreeMap::new();
+fn tree(members: &[ProcessView]) -> Vec<String> {
+    let mut children: BTreeMap<Option<i32>, Vec<&ProcessView>> = BTreeMap::new();
     for member in members {
         let known =
             members.iter().any(|other| other.pid == member.parent && other.pid != member.pid);
@@ -293,7 +293,7 @@ fn tree(members: &[MemberView]) -> Vec<String> {
 }
 
 fn draw(
-    children: &BTreeMap<Option<i32>, Vec<&MemberView>>,
+    children: &BTreeMap<Option<i32>, Vec<&ProcessView>>,
     of: Option<i32>,
     indent: &str,
     lines: &mut Vec<String>,
@@ -311,7 +311,7 @@ fn draw(
             (_, true) => ("└─ ", "   "),
             (_, false) => ("├─ ", "│  "),
         };
-        let MemberView { pid, state, name, command, .. } = member;
+        let ProcessView { pid, state, name, command, .. } = member;
         let command = if command.is_empty() { format!("({name})") } else { command.clone() };
         lines.push(format!("{indent}{branch}{pid} {state} {}", sanitize(&command)));
         draw(children, Some(member.pid), &format!("{indent}{below}"), lines, shown);
@@ -363,8 +363,8 @@ mod tests {
     use kennel_types::api::UsageView;
     use kennel_types::{EventView, LaunchView};
 
-    fn member(pid: i32, parent: i32, command: &str) -> MemberView {
-        MemberView {
+    fn member(pid: i32, parent: i32, command: &str) -> ProcessView {
+        ProcessView {
             pid,
             parent,
             name: "name".to_owned(),

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use kennel_keeper::journal::{JournalItem, JournalReader, STDERR, STDOUT};
 use kennel_keeper::protocol::{KeeperReport, PeerRole};
 use kennel_keeper::{KeeperClient, KeeperClientError};
-use kennel_types::api::Text;
+use kennel_types::api::OsText;
 use kennel_types::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
@@ -186,7 +186,7 @@ struct LogChunk {
     offset: u64,
     time: String,
     stream: &'static str,
-    data: Text,
+    data: OsText,
 }
 
 /// A gap in the output in JSON.
@@ -263,7 +263,7 @@ impl LogPrinter {
                 offset,
                 time,
                 stream: name,
-                data: Text::from(data),
+                data: OsText::from(data),
             });
         }
         let muted = self.mute.as_mut().filter(|_| stream != STDERR).map(|mute| mute.filter(data));

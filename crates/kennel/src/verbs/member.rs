@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use kennel_types::api::{MemberAnswer, NewMember};
-use kennel_types::{Permissions, Usage};
+use kennel_types::api::{CreateMemberRequest, MemberView};
+use kennel_types::{Permissions, TokenUsage};
 
 use super::{asked_by, for_each};
 use crate::ask::{AgentArgs, dollars, tokens};
@@ -96,7 +96,7 @@ pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, CommandError>
     match &args.verb {
         MemberVerb::Add(args) => add(&daemon, args),
         MemberVerb::List(args) => {
-            let members: Vec<MemberAnswer> = daemon.get("/v1/members")?;
+            let members: Vec<MemberView> = daemon.get("/v1/members")?;
             if args.json {
                 print::json(&members)?;
             } else {
@@ -105,7 +105,7 @@ pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, CommandError>
             Ok(0)
         }
         MemberVerb::Show(args) => {
-            let member: MemberAnswer = daemon.get(&path(&args.name))?;
+            let member: MemberView = daemon.get(&path(&args.name))?;
             if args.json {
                 print::json(&member)?;
             } else {
@@ -137,14 +137,17 @@ fn add(daemon: &DaemonClient, args: &MemberAddArgs) -> Result<u8, CommandError> 
         let text = format!("--cwd {}: the path is not valid UTF-8", cwd.display());
         return Err(CommandError::because(exit_code::SETUP, text));
     };
-    let member =
-        NewMember { name: args.name.clone(), seat: args.agent_args.seat(&args.agent)?, cwd };
-    let added: MemberAnswer = daemon.post("/v1/members", &member)?;
+    let member = CreateMemberRequest {
+        name: args.name.clone(),
+        seat: args.agent_args.seat(&args.agent)?,
+        cwd,
+    };
+    let added: MemberView = daemon.post("/v1/members", &member)?;
     print(&format!("{}\n", added.name))?;
     Ok(0)
 }
 
-fn list(members: &[MemberAnswer], width: Option<usize>, ink: ColorMode) -> String {
+fn list(members: &[MemberView], width: Option<usize>, ink: ColorMode) -> String {
     if members.is_empty() {
         return "no members; add one with `kennel member add NAME --agent claude`\n".to_owned();
     }
@@ -174,12 +177,12 @@ fn list(members: &[MemberAnswer], width: Option<usize>, ink: ColorMode) -> Strin
     table.text(width, ink)
 }
 
-fn used(usage: &Usage) -> String {
+fn used(usage: &TokenUsage) -> String {
     let parts: Vec<_> = [tokens(usage), dollars(usage)].into_iter().flatten().collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
-fn details(member: &MemberAnswer) -> String {
+fn details(member: &MemberView) -> String {
     let none = || "-".to_owned();
     let mut lines = vec![
         ("name", sanitize(&member.name)),
@@ -229,7 +232,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn member(name: &str, busy: bool) -> MemberAnswer {
+    fn member(name: &str, busy: bool) -> MemberView {
         let tokens = u64::from(busy) * 12_345;
         let member = json!({
             "name": name,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
-use kennel_types::api::{PruneAnswer, PruneRequest};
+use kennel_types::api::{PruneRequest, PruneResponse};
 use kennel_types::{SessionId, SessionView};
 
 use crate::command_error::{CommandError, print_message};
@@ -34,7 +34,7 @@ pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, CommandError> {
         args.older_than.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     // Their names are needed after the removal.
     let known = daemon.sessions(true)?;
-    let answer: PruneAnswer = if args.dry_run {
+    let answer: PruneResponse = if args.dry_run {
         let age = older_than_ms.map_or(String::new(), |age| format!("?older_than_ms={age}"));
         daemon.get(&format!("/v1/prune{age}"))?
     } else {

@@ -234,7 +234,7 @@ ID            NAME       PHASE     PID  EXIT  COMMAND
     fn shows_reports_of_agents_if_there_are_any() {
         let mut up = session();
         up.ready = ReadyState::Ready;
-        up.activity = Some(kennel_types::Activity::Busy);
+        up.activity = Some(kennel_types::AgentActivity::Busy);
         up.progress = Some(40_u64.try_into().unwrap());
         up.title = Some("the login page".to_owned().try_into().unwrap());
         let mut waiting = session();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use kennel_types::api::ReportRequest;
-use kennel_types::{LaunchToken, Percent, Report, Title};
+use kennel_types::{AgentReport, LaunchToken, Percent, Title};
 
 use crate::command_error::CommandError;
 use crate::connect::{DaemonClient, DaemonRetry};
@@ -59,11 +59,11 @@ fn parse_percent(text: &str) -> Result<Percent, String> {
 /// Sends the report.
 pub(crate) fn report(home: &Home, args: ReportArgs) -> Result<u8, CommandError> {
     let report = match args.what {
-        ReportVerb::Ready => Report::Ready,
-        ReportVerb::Busy => Report::Busy,
-        ReportVerb::Idle => Report::Idle,
-        ReportVerb::Title { text } => Report::Title { title: text },
-        ReportVerb::Progress { percent } => Report::Progress { percent },
+        ReportVerb::Ready => AgentReport::Ready,
+        ReportVerb::Busy => AgentReport::Busy,
+        ReportVerb::Idle => AgentReport::Idle,
+        ReportVerb::Title { text } => AgentReport::Title { title: text },
+        ReportVerb::Progress { percent } => AgentReport::Progress { percent },
     };
     let session = variable("KENNEL_SESSION").ok_or_else(outside)?;
     let request = ReportRequest { report, session, token: Some(token()?) };

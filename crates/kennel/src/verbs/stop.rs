@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use kennel_types::api::{StopAnswer, StopRequest, StopResult};
+use kennel_types::api::{StopRequest, StopResponse, StopResult};
 use kennel_types::{Phase, StartedBy};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, Rlimit};
@@ -170,7 +170,7 @@ pub(super) fn stop_quietly(
     session: &str,
     request: &StopRequest,
 ) -> Result<(), CommandError> {
-    let answer: StopAnswer = ask(daemon, session, request)?.receive()?;
+    let answer: StopResponse = ask(daemon, session, request)?.receive()?;
     match answer.result {
         StopResult::StillAlive => {
             Err(CommandError::because(exit_code::STILL_ALIVE, result_line(&answer)))
@@ -187,7 +187,7 @@ fn settle(
     waiting: &mut Vec<PendingStop>,
 ) -> Result<u8, CommandError> {
     let PendingStop { session, sent, mut retry } = asked;
-    match sent.receive::<StopAnswer>() {
+    match sent.receive::<StopResponse>() {
         Ok(answer) => {
             print(&format!("{}\n", result_line(&answer)))?;
             Ok(if answer.result == StopResult::StillAlive { exit_code::STILL_ALIVE } else { 0 })
@@ -207,7 +207,7 @@ fn settle(
 }
 
 /// Formats the result of a stop.
-pub(super) fn result_line(answer: &StopAnswer) -> String {
+pub(super) fn result_line(answer: &StopResponse) -> String {
     let session = called(&answer.session);
     match answer.result {
         StopResult::Stopped => {
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn formats_every_result() {
-        let mut answer = StopAnswer {
+        let mut answer = StopResponse {
             result: StopResult::Stopped,
             survivors: Vec::new(),
             session: session(),

@@ -1,7 +1,9 @@
 //! `kennel token`: manages tokens for the API over TCP.
 
 use clap::{Args, Subcommand};
-use kennel_types::api::{NewToken, RevokeAnswer, Scope, SecretView, TokenKind, TokenView};
+use kennel_types::api::{
+    CreateTokenRequest, RevokeResponse, Scope, SecretView, TokenKind, TokenView,
+};
 
 use super::for_each;
 use crate::command_error::{CommandError, print_message};
@@ -88,7 +90,7 @@ pub(crate) fn token(home: &Home, args: &TokenArgs) -> Result<u8, CommandError> {
         TokenVerb::Show(args) => print_secret(&daemon.get("/v1/access/token")?, args),
         TokenVerb::New(args) => {
             let scope = if args.read_only { Scope::ReadOnly } else { Scope::Full };
-            let new = NewToken { name: args.name.clone(), scope };
+            let new = CreateTokenRequest { name: args.name.clone(), scope };
             let created: SecretView = daemon.post("/v1/access/tokens", &new)?;
             if !args.print.json {
                 print_message(&format!("token {}: it is shown only once", created.token.name));
@@ -111,7 +113,7 @@ pub(crate) fn token(home: &Home, args: &TokenArgs) -> Result<u8, CommandError> {
         TokenVerb::Revoke(args) => for_each(&args.names, |name| {
             let path = format!("/v1/access/tokens/{}", escape(name));
             let sent = daemon.send("DELETE", &path, None::<&()>, Patience::Short)?;
-            let answer: RevokeAnswer = sent.receive()?;
+            let answer: RevokeResponse = sent.receive()?;
             print(&format!("{name}: revoked; {}\n", closed(answer.cut)))
         }),
     }

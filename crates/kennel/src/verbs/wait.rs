@@ -87,7 +87,7 @@ mod tests {
             "143"
         );
         assert_eq!(code_of(Some(Exit::NeverRan), None), "never ran");
-        let failed = Reason::Failed { code: 204, why: "x".into() };
+        let failed = Reason::Failed { code: kennel_types::LaunchFailure::Exec, why: "x".into() };
         assert_eq!(code_of(Some(Exit::NeverRan), Some(failed)), "204");
         assert_eq!(code_of(Some(Exit::Unknown { why: "x".into() }), None), "unknown");
     }

@@ -3,10 +3,11 @@
 use std::fs;
 use std::thread;
 
-use kennel_client::{Client, ClientError, Patience, Until, session_path};
+use kennel_client::{Client, ClientError, Patience, session_path};
 use kennel_testing::{Pen, Scene, Who, eventually};
-use kennel_types::api::{CreateRequest, ListRequest, StopRequest, Text};
-use kennel_types::{AgentSpec, Phase, Seat, SessionView};
+use kennel_types::api::Until;
+use kennel_types::api::{CreateRequest, ListRequest, OsText, StopRequest};
+use kennel_types::{AgentSettings, AgentSpec, Phase, SessionView};
 
 use crate::ask::AskScene;
 use crate::client::{kennel_of, request};
@@ -165,7 +166,7 @@ fn a_repeated_request_with_its_key_returns_the_same_session() {
         asked.into_iter().map(|sent| sent.receive().expect("an answer")).collect();
     assert!(reported.iter().all(|session| session.id == reported[0].id), "{reported:#?}");
     // The key is in the header.
-    let by_header = CreateRequest { argv: vec![Text::from("/bin/true")], ..request.clone() };
+    let by_header = CreateRequest { argv: vec![OsText::from("/bin/true")], ..request.clone() };
     let conflict =
         kennel.create(&by_header, Until::Started).expect_err("another command, the same key");
     assert!(matches!(conflict, ClientError::Problem(problem) if problem.status == 409));
@@ -186,10 +187,10 @@ fn a_prompt_whose_client_vanishes_is_answered_or_ended() {
     let kennel = kennel_of(scene);
     for tied in [true, false] {
         let mut request = request(scene, &[]);
-        let seat = Seat { agent: "claude".to_owned(), ..Seat::default() };
+        let seat = AgentSettings { agent: "claude".to_owned(), ..AgentSettings::default() };
         request.spec.agent = Some(Box::new(AgentSpec { seat, tied, ..AgentSpec::default() }));
         request.prompt = Some("hi".to_owned());
-        let path = Text::from(format!("{}:/usr/bin:/bin", scene.path("bin").display()).as_str());
+        let path = OsText::from(format!("{}:/usr/bin:/bin", scene.path("bin").display()).as_str());
         request.env.0[0].1 = path;
         let session = kennel.create(&request, Until::Accepted).expect("a session");
         let wait = session_path(&session.session, if tied { "/wait?tied=true" } else { "/wait" });

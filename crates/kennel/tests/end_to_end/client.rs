@@ -1,10 +1,11 @@
 //! The client crate against a real daemon.
 
-use kennel_client::{Client, ClientError, Events, Until};
+use kennel_client::{Client, ClientError, Events};
 use kennel_testing::{Pen, Scene, Who};
+use kennel_types::api::Until;
 use kennel_types::api::{
-    CreateRequest, Environment, InputRequest, ListRequest, Order, SignalRequest, StdinFrom,
-    StopRequest, StopResult, Text,
+    CreateRequest, Environment, InputRequest, ListOrder, ListRequest, OsText, SignalRequest,
+    StdinFrom, StopRequest, StopResult,
 };
 use kennel_types::{Phase, SessionSpec};
 
@@ -15,14 +16,14 @@ fn scene() -> Option<Scene> {
 
 pub(crate) fn request(scene: &Scene, argv: &[&str]) -> CreateRequest {
     let cwd = scene.path("work");
-    let usual = CreateRequest::as_usual();
+    let usual = CreateRequest::with_defaults();
     CreateRequest {
-        argv: argv.iter().map(|word| Text::from(*word)).collect(),
+        argv: argv.iter().map(|word| OsText::from(*word)).collect(),
         env: Environment(vec![
-            (Text::from("PATH"), Text::from("/usr/bin:/bin")),
-            (Text::from("FAKE_AGENT_PIDS"), Text::from(scene.path("work/pids").as_os_str())),
+            (OsText::from("PATH"), OsText::from("/usr/bin:/bin")),
+            (OsText::from("FAKE_AGENT_PIDS"), OsText::from(scene.path("work/pids").as_os_str())),
         ]),
-        cwd: Text::from(cwd.as_os_str()),
+        cwd: OsText::from(cwd.as_os_str()),
         spec: SessionSpec { pen: kennel_types::PenKind::Subtree, ..usual.spec.clone() },
         ..usual
     }
@@ -49,7 +50,8 @@ fn a_program_starts_lists_stops_and_waits_for_sessions() {
         assert_eq!(again.id, session.id, "the same key is the same session");
         ids.push(session.id);
     }
-    let wish = ListRequest { limit: Some(2), order: Some(Order::Newest), ..ListRequest::default() };
+    let wish =
+        ListRequest { limit: Some(2), order: Some(ListOrder::Newest), ..ListRequest::default() };
     let page = kennel.page(&wish).expect("a page");
     assert_eq!((page.sessions.len(), page.sessions[0].id.as_str()), (2, ids[2].as_str()));
     let all = kennel.sessions(&wish).expect("all pages");

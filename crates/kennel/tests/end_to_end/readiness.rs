@@ -257,10 +257,10 @@ fn invalid_readiness_checks_are_refused_before_anything_is_created() {
     let Some(scene) = scene() else { return };
     for (ready, code, why) in [
         ("line:up(", 202, "unclosed group"),
-        ("https://localhost/", 201, "no TLS"),
-        ("tcp:99999", 201, "is no port"),
+        ("https://localhost/", 201, "check https"),
+        ("tcp:99999", 201, "invalid port"),
         ("http://me:secret@localhost/", 202, "password"),
-        ("soon", 201, "say none, line:REGEX"),
+        ("soon", 201, "expected none, line:REGEX"),
     ] {
         let refused = scene.run(&["-d", "--ready", ready], &["sleep"]);
         assert_eq!(refused.code, code, "{ready}: {refused:?}");

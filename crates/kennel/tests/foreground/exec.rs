@@ -63,7 +63,7 @@ fn bad_flags_are_refused_with_code_201() {
     };
     for (args, wanted) in [
         (vec!["run"], "COMMAND"),
-        (vec!["run", "--grace", "soon", "--", "true"], "\"soon\" is not a time"),
+        (vec!["run", "--grace", "soon", "--", "true"], "invalid duration \"soon\""),
         (vec!["run", "--pen", "box", "--", "true"], "box"),
         (vec!["run", "--name", "a/b", "--", "true"], "a name has"),
         (vec!["rum", "--", "true"], "run"),

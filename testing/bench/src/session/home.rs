@@ -10,7 +10,7 @@ use kennel_keeper::YardClient;
 use kennel_keeper::protocol::{YardReport, YardRequest};
 use kennel_pen::HomeId;
 use kennel_types::Phase;
-use kennel_types::api::{DaemonView, PruneAnswer};
+use kennel_types::api::{DaemonView, PruneResponse};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -114,7 +114,7 @@ impl BenchHome {
 
     /// Removes all sessions that are over; returns how many.
     pub(crate) fn prune(&self) -> Result<usize> {
-        let answer: PruneAnswer = self.connect()?.post("/v1/prune", b"{}")?;
+        let answer: PruneResponse = self.connect()?.post("/v1/prune", b"{}")?;
         Ok(answer.removed.len())
     }
 

@@ -195,7 +195,7 @@ fn finds_a_reason_without_a_cause() {
         Reason::Stopped { by: "a ghost".into() },
         Reason::LeaseOver,
         Reason::KeeperDied,
-        Reason::Failed { code: 204, why: "no program".into() },
+        Reason::Failed { code: kennel_types::LaunchFailure::Exec, why: "no program".into() },
     ] {
         let mut world = TestEvidence::sound();
         world.sessions[0].reason = Some(reason);

@@ -1,5 +1,6 @@
 //! A new daemon, and what it finds.
 
+use kennel_types::LaunchFailure;
 use kennel_types::{Exit, Phase, Reason};
 
 use super::{CODE, NOTE, RECORD, after, gone, launching, reaped, running, starting, stopping};
@@ -63,7 +64,10 @@ fn a_launch_is_not_continued() {
             assert_eq!(session.step(&found), [Effect::Stop { grace: GRACE }, NOTE]);
             assert_eq!(session.step(&Event::Recorded), []);
             let session = after(session, &[gone(Exit::NeverRan)]);
-            assert!(matches!(session.reason, Some(Reason::Failed { code: 207, .. })));
+            assert!(matches!(
+                session.reason,
+                Some(Reason::Failed { code: LaunchFailure::Internal, .. })
+            ));
             assert!(!session.may_have_run());
         }
         // None can be, if the stop was on record.
@@ -113,7 +117,7 @@ fn what_is_over_is_over() {
     assert_eq!(session.reason, Some(Reason::LeaseOver));
     let over = Event::Probed(Probe::Over { exit: Exit::NeverRan, reason: None });
     let session = after(restored(launching()), &[over]);
-    assert!(matches!(session.reason, Some(Reason::Failed { code: 207, .. })));
+    assert!(matches!(session.reason, Some(Reason::Failed { code: LaunchFailure::Internal, .. })));
 }
 
 #[test]

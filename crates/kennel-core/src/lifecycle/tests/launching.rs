@@ -1,17 +1,18 @@
 //! From the row to the program.
 
+use kennel_types::LaunchFailure;
 use kennel_types::{Exit, Phase, Reason};
 
 use super::{CODE, NOTE, RECORD, after, failed, launching, running, starting};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::sample::{born, session, stop, stopped};
-use crate::session::Wanted;
+use crate::session::DesiredState;
 
 #[test]
 fn a_new_session_is_written_while_its_keeper_starts() {
     let session = session();
-    assert_eq!((session.phase, session.wanted), (Phase::Reserved, Wanted::Running));
+    assert_eq!((session.phase, session.wanted), (Phase::Reserved, DesiredState::Running));
     assert_eq!(session.first_effects(), [RECORD, Effect::StartKeeper]);
     assert!(session.is_live() && !session.may_have_run());
 }
@@ -34,7 +35,7 @@ fn it_goes_when_both_row_and_keeper_are_there_in_either_order() {
 fn without_a_row_nothing_is_started() {
     let mut session = after(session(), &[Event::KeeperReady]);
     assert_eq!(session.step(&failed("disk full")), [Effect::Dismiss, Effect::RetryLater]);
-    let reason = Reason::Failed { code: 202, why: "disk full".into() };
+    let reason = Reason::Failed { code: LaunchFailure::Setup, why: "disk full".into() };
     assert_eq!(session.reason, Some(reason.clone()));
     assert!(session.is_stop_wanted());
     // It is tried again, for the record; that starts nothing.
@@ -51,7 +52,10 @@ fn no_keeper_is_the_end_of_it() {
     let effects = session.step(&Event::KeeperNotStarted { why: "no memory".into() });
     assert!(matches!(effects[..], [Effect::CleanUp { .. }]), "{effects:?}");
     assert_eq!((session.phase, session.exit.clone()), (Phase::Reaped, Some(Exit::NeverRan)));
-    assert_eq!(session.reason, Some(Reason::Failed { code: 202, why: "no memory".into() }));
+    assert_eq!(
+        session.reason,
+        Some(Reason::Failed { code: LaunchFailure::Setup, why: "no memory".into() })
+    );
 }
 
 #[test]
@@ -115,13 +119,13 @@ fn a_program_that_opens_after_a_stop_is_stopped_again() {
 
 #[test]
 fn a_launch_that_fails_never_ran() {
-    let fails = Event::LaunchFailed { code: 204, why: "no such program".into() };
+    let fails = Event::LaunchFailed { code: LaunchFailure::Exec, why: "no such program".into() };
     for session in [launching(), starting()] {
         let session = after(session, std::slice::from_ref(&fails));
         assert_eq!((session.phase, session.exit.clone()), (Phase::Reaped, Some(Exit::NeverRan)));
         assert_eq!(
             session.reason,
-            Some(Reason::Failed { code: 204, why: "no such program".into() })
+            Some(Reason::Failed { code: LaunchFailure::Exec, why: "no such program".into() })
         );
         assert!(!session.may_have_run());
     }

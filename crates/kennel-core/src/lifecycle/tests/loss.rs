@@ -6,7 +6,7 @@ use super::{CODE, NOTE, RECORD, after, gone, heard, launching, reaped, running, 
 use crate::effect::Effect;
 use crate::event::{Event, PenEnd, Probe};
 use crate::sample::{born, stop};
-use crate::session::{Look, LostBecause, Session};
+use crate::session::{LostBecause, ProbeState, Session};
 
 fn empty(exit: Option<Exit>) -> Event {
     Event::PenEnded(PenEnd::Empty { exit })
@@ -109,7 +109,7 @@ fn what_was_lost_may_be_found() {
     let mut session = after(lost(), &[Event::RetryDue]);
     let stop = Effect::Stop { grace: crate::sample::GRACE };
     assert_eq!(session.step(&found), [stop, NOTE]);
-    assert_eq!((session.phase, session.underway.look), (Phase::Stopping, Look::Unneeded));
+    assert_eq!((session.phase, session.underway.look), (Phase::Stopping, ProbeState::Unneeded));
     let session = after(lost(), &[Event::RetryDue, Event::Probed(Probe::Rebooted)]);
     assert_eq!(session.phase, Phase::Reaped);
     assert_eq!(after(lost(), &[gone(CODE)]).exit, Some(CODE));

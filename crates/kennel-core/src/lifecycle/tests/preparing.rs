@@ -1,6 +1,7 @@
 //! In line, and while things are made: no keeper yet.
 
-use kennel_types::{Exit, Kept, OwedKind, Phase, Reason};
+use kennel_types::LaunchFailure;
+use kennel_types::{Exit, KeptItem, OwedKind, Phase, Reason};
 
 use super::{CODE, NOTE, RECORD, after, failed, gone};
 use crate::effect::Effect;
@@ -75,7 +76,7 @@ fn what_could_not_be_made_is_cleaned_up_and_never_launched() {
     let effects = session.step(&not_made());
     assert!(cleans_up(&effects) && no_keeper(&effects), "{effects:?}");
     assert_eq!((session.phase, session.exit.clone()), (Phase::Reaped, Some(Exit::NeverRan)));
-    let reason = Reason::Failed { code: 202, why: "no space left".into() };
+    let reason = Reason::Failed { code: LaunchFailure::Setup, why: "no space left".into() };
     assert_eq!(session.reason, Some(reason));
     for late in [made(), Event::KeeperReady, born()] {
         assert_eq!(session.step(&late), []);
@@ -129,7 +130,9 @@ fn a_new_daemon_does_not_go_on_making() {
         let effects = session.step(&Event::Restored);
         assert!(cleans_up(&effects) && no_keeper(&effects), "{effects:?}");
         assert_eq!((session.phase, session.exit.clone()), (Phase::Reaped, Some(Exit::NeverRan)));
-        let Some(Reason::Failed { code: 207, why }) = &session.reason else { panic!() };
+        let Some(Reason::Failed { code: LaunchFailure::Internal, why }) = &session.reason else {
+            panic!()
+        };
         assert!(why.contains("while its worktree was being made"), "{why}");
     }
     // Once it was made, a keeper may be there: it is looked for.
@@ -150,7 +153,7 @@ fn a_worktree_of_value_is_kept_and_no_longer_owed() {
     // Its outcome is on the way to the disk; that it is cleaned up is noted after that.
     assert_eq!(session.step(&Event::CleanedUp { what: files }), []);
     assert_eq!(session.step(&Event::Recorded), [NOTE, Effect::Release]);
-    let kept = vec![Kept { what: tree(), why: "2 commits".into() }];
+    let kept = vec![KeptItem { what: tree(), why: "2 commits".into() }];
     assert_eq!((session.phase, session.kept.clone()), (Phase::Cleaned, kept));
     // A person removes it later.
     assert_eq!(session.step(&Event::CleanedUp { what: tree() }), [NOTE]);
@@ -227,7 +230,7 @@ fn a_cancel_in_line_that_can_not_be_recorded_is_the_end_too() {
 fn without_a_row_nobody_is_in_line() {
     let mut session = queued();
     assert!(no_keeper(&session.step(&failed("disk full"))));
-    let reason = Reason::Failed { code: 202, why: "disk full".into() };
+    let reason = Reason::Failed { code: LaunchFailure::Setup, why: "disk full".into() };
     assert_eq!((session.phase, session.reason), (Phase::Reaped, Some(reason)));
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kennel_types::{Activity, Percent, Phase, Readiness, ReadyState, Reason, Report, Title};
+use kennel_types::{
+    AgentActivity, AgentReport, Percent, Phase, Readiness, ReadyState, Reason, Title,
+};
 
 use super::{CODE, NOTE, RECORD, after, gone};
 use crate::effect::Effect;
@@ -49,7 +51,7 @@ fn it_is_awaited_from_when_it_runs_until_it_is_ready() {
 fn who_is_not_asked_is_neither_ready_nor_late() {
     let mut session = after(launched(Readiness::None), &[]);
     assert_eq!(session.step(&Event::Opened), [NOTE]);
-    let report = Event::Reported(Report::Ready);
+    let report = Event::Reported(AgentReport::Ready);
     for nothing in [ready(), overdue(), report] {
         assert_eq!(session.step(&nothing), []);
     }
@@ -67,7 +69,7 @@ fn who_is_late_is_ended_and_cleaned_up_before_it_has_failed() {
         Some(Reason::NotReady { after: LIMIT, saw: Some("connection refused".into()) })
     );
     // Whatever comes now is late.
-    for late in [ready(), overdue(), Event::Reported(Report::Ready)] {
+    for late in [ready(), overdue(), Event::Reported(AgentReport::Ready)] {
         assert_eq!(session.step(&late), [], "{late:?}");
         assert_eq!((session.ready, session.phase), (ReadyState::Missed, Phase::Stopping));
     }
@@ -112,18 +114,18 @@ fn without_a_deadline_nobody_is_late() {
 fn a_report_may_come_before_the_keepers_word_but_not_before_the_grant() {
     let mut session = launched(Readiness::Report);
     assert_eq!(session.phase, Phase::Starting);
-    assert_eq!(session.step(&Event::Reported(Report::Ready)), [NOTE]);
+    assert_eq!(session.step(&Event::Reported(AgentReport::Ready)), [NOTE]);
     assert_eq!(session.ready, ReadyState::Ready);
     assert_eq!(session.step(&Event::Opened), [NOTE], "nothing is left to wait for");
     let mut early = asking(|spec| spec.ready = Readiness::Report);
-    assert_eq!(early.step(&Event::Reported(Report::Ready)), []);
+    assert_eq!(early.step(&Event::Reported(AgentReport::Ready)), []);
     assert_eq!(early.ready, ReadyState::Waiting);
 }
 
 #[test]
 fn the_agents_word_does_not_open_a_port() {
     let mut session = waiting();
-    assert_eq!(session.step(&Event::Reported(Report::Ready)), []);
+    assert_eq!(session.step(&Event::Reported(AgentReport::Ready)), []);
     assert_eq!(session.ready, ReadyState::Waiting);
 }
 
@@ -146,7 +148,7 @@ fn a_new_daemon_waits_on_and_believes_the_report() {
     let mut session = restored();
     assert_eq!(session.step(&running), [Effect::AwaitReady, NOTE]);
     let mut session = restored();
-    assert_eq!(session.step(&Event::Reported(Report::Ready)), [NOTE], "before it was found");
+    assert_eq!(session.step(&Event::Reported(AgentReport::Ready)), [NOTE], "before it was found");
     assert_eq!(session.step(&running), [NOTE]);
     assert_eq!((session.ready, session.phase), (ReadyState::Ready, Phase::Running));
 }
@@ -156,16 +158,19 @@ fn what_an_agent_tells_is_kept_if_it_is_news() {
     let mut session = after(launched(Readiness::None), &[Event::Opened]);
     let title = Title::try_from(String::from("tests")).unwrap();
     let percent = Percent::try_from(40).unwrap();
-    let reports =
-        [Report::Busy, Report::Title { title: title.clone() }, Report::Progress { percent }];
+    let reports = [
+        AgentReport::Busy,
+        AgentReport::Title { title: title.clone() },
+        AgentReport::Progress { percent },
+    ];
     for report in reports {
         assert_eq!(session.step(&Event::Reported(report.clone())), [NOTE]);
         assert_eq!(session.step(&Event::Reported(report)), [], "no news");
     }
     let told = &session.reported;
-    assert_eq!((told.activity, &told.title), (Some(Activity::Busy), &Some(title)));
+    assert_eq!((told.activity, &told.title), (Some(AgentActivity::Busy), &Some(title)));
     assert_eq!(told.progress, Some(percent));
     let mut session = after(session, &[stop(None)]);
-    assert_eq!(session.step(&Event::Reported(Report::Idle)), [], "late");
-    assert_eq!(session.reported.activity, Some(Activity::Busy));
+    assert_eq!(session.step(&Event::Reported(AgentReport::Idle)), [], "late");
+    assert_eq!(session.reported.activity, Some(AgentActivity::Busy));
 }

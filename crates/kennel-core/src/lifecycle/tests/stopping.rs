@@ -6,9 +6,9 @@ use kennel_types::{Exit, Phase, Reason};
 
 use super::{CODE, NOTE, RECORD, after, gone, heard, reaped, running, session, stopping};
 use crate::effect::Effect;
-use crate::event::{Event, StopWish};
+use crate::event::{Event, StopIntent};
 use crate::sample::{GRACE, stop, stopped};
-use crate::session::Wanted;
+use crate::session::DesiredState;
 
 #[test]
 fn a_stop_is_wanted_durably_and_passed_on_in_every_phase() {
@@ -24,7 +24,10 @@ fn a_stop_is_wanted_durably_and_passed_on_in_every_phase() {
         let at_once = session.phase != Phase::Reserved;
         let effects = session.step(&stop(None));
         assert_eq!(effects, if at_once { vec![told, RECORD] } else { vec![told] });
-        assert_eq!((session.phase, session.wanted), (phase, Wanted::Stopped { grace: GRACE }));
+        assert_eq!(
+            (session.phase, session.wanted),
+            (phase, DesiredState::Stopped { grace: GRACE })
+        );
         assert_eq!(session.reason, Some(stopped()));
         assert_eq!(session.step(&Event::Recorded), if at_once { vec![] } else { vec![RECORD] });
     }
@@ -37,8 +40,8 @@ fn the_shortest_grace_wins_and_the_first_reason_stays() {
     assert_eq!(session.step(&stop(None)), [], "as before");
     assert_eq!(session.step(&stop(Some(second))), [Effect::Stop { grace: second }, NOTE]);
     assert_eq!(session.step(&stop(Some(GRACE))), []);
-    assert_eq!(session.wanted, Wanted::Stopped { grace: second });
-    let shutdown = StopWish { grace: Some(Duration::ZERO), reason: Reason::Shutdown };
+    assert_eq!(session.wanted, DesiredState::Stopped { grace: second });
+    let shutdown = StopIntent { grace: Some(Duration::ZERO), reason: Reason::Shutdown };
     let now = Effect::Stop { grace: Duration::ZERO };
     assert_eq!(session.step(&Event::StopAsked(shutdown)), [now, NOTE]);
     assert_eq!(session.reason, Some(stopped()));

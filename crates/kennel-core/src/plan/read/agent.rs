@@ -1,7 +1,7 @@
 //! The agents of a stage.
 
 use kennel_types::Permissions;
-use kennel_types::plan::{OnFailure, PlanAgent, Prompt, Who, WorktreeWish};
+use kennel_types::plan::{OnFailure, PlanAgent, PlanTarget, PlanWorktree, Prompt};
 use toml::de::DeValue;
 
 use super::{Part, Reader};
@@ -66,10 +66,10 @@ impl Reader<'_> {
         Some(agent)
     }
 
-    fn who(&mut self, part: &Part<'_, '_>) -> Option<Who> {
+    fn who(&mut self, part: &Part<'_, '_>) -> Option<PlanTarget> {
         match (self.string(part, "agent"), self.string(part, "member")) {
-            (Some(agent), None) => Some(Who::Agent(agent)),
-            (None, Some(member)) => Some(Who::Member(member)),
+            (Some(agent), None) => Some(PlanTarget::Agent(agent)),
+            (None, Some(member)) => Some(PlanTarget::Member(member)),
             (Some(_), Some(_)) => {
                 self.wrong(
                     part.at,
@@ -106,13 +106,13 @@ impl Reader<'_> {
         }
     }
 
-    fn worktree(&mut self, part: &Part<'_, '_>) -> Option<WorktreeWish> {
+    fn worktree(&mut self, part: &Part<'_, '_>) -> Option<PlanWorktree> {
         let value = part.table.get("worktree")?;
         match value.get_ref() {
-            DeValue::Boolean(true) => Some(WorktreeWish::Own),
+            DeValue::Boolean(true) => Some(PlanWorktree::Own),
             DeValue::Boolean(false) => None,
             DeValue::String(branch) if !branch.trim().is_empty() => {
-                Some(WorktreeWish::Branch(branch.to_string()))
+                Some(PlanWorktree::Branch(branch.to_string()))
             }
             _ => {
                 self.wrong(

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use kennel_types::Permissions;
 use kennel_types::plan::{
-    InputSpec, Name, OnFailure, Place, PlanAgent, PlanSpec, Prompt, Who, WorktreeWish,
+    AgentPath, InputSpec, Name, OnFailure, PlanAgent, PlanSpec, PlanTarget, PlanWorktree, Prompt,
 };
 
 use crate::plan::*;
@@ -73,25 +73,25 @@ name = "two"
     assert_eq!((stage.need, stage.stop_rest), (Some(1), true));
     let expected = PlanAgent {
         name: Name::parse("a").unwrap(),
-        who: Who::Agent("claude".into()),
+        who: PlanTarget::Agent("claude".into()),
         model: Some("opus".into()),
         turns: Some(20),
         permissions: Some(Permissions::ReadOnly),
         args: vec!["--a".into(), "b".into()],
         cwd: Some("sub".into()),
         timeout: Some(Duration::from_secs(90)),
-        worktree: Some(WorktreeWish::Branch("fix".into())),
+        worktree: Some(PlanWorktree::Branch("fix".into())),
         on_failure: Some(OnFailure::FailPlan),
         retries: Some(2),
         prompt: Prompt::Text("about {{input.topic}}".into()),
     };
     assert_eq!(agents[0], expected);
-    assert_eq!(agents[1].who, Who::Member("ada".into()));
+    assert_eq!(agents[1].who, PlanTarget::Member("ada".into()));
     let policies = agents.iter().map(|agent| stage.on_failure(agent));
     assert!(policies.eq([OnFailure::FailPlan, OnFailure::Continue]), "the stage counts");
     assert_eq!(plan.stages[1].on_failure(&plan.stages[1].agents[0]), OnFailure::FailPlan);
-    assert_eq!(plan.stages[1].agents[0].worktree, Some(WorktreeWish::Own));
-    assert_eq!(plan.prompt_files(), [(Place::parse("one.b").unwrap(), "b.md".to_owned())]);
+    assert_eq!(plan.stages[1].agents[0].worktree, Some(PlanWorktree::Own));
+    assert_eq!(plan.prompt_files(), [(AgentPath::parse("one.b").unwrap(), "b.md".to_owned())]);
     let json = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<PlanSpec>(&json).unwrap(), plan);
 }
@@ -115,7 +115,7 @@ fn a_slip_is_told_with_its_line_and_what_was_meant() {
         ),
         (
             with("timeout = \"20x\""),
-            "8:11: `timeout`: \"20x\" is not a time; write for instance 500ms",
+            "8:11: `timeout`: invalid duration \"20x\": expected for example 500ms",
         ),
         (with("timeout = true"), "8:11: `timeout` is a time, like \"20m\", and not a boolean"),
         (with("turns = \"2\""), "8:9: `turns` is a number, and not a string"),
@@ -134,7 +134,7 @@ fn a_slip_is_told_with_its_line_and_what_was_meant() {
             "4:1: it has neither `agent` nor `member`",
         ),
         ("name = \"p\"\n[stage]".into(), "`stage` is written as [[stage]], with two brackets"),
-        ("name = \"a b\"".into(), "1:8: \"a b\" is no name: that is 1 to 40 letters"),
+        ("name = \"a b\"".into(), "1:8: invalid name \"a b\": expected 1 to 40 letters"),
         ("name = 1".into(), "1:8: `name` is a string, and not an integer"),
         ("[[stage]]".into(), "1:1: a plan has no `name`"),
         ("name = \"p\"\n[[stage]]\n".into(), "2:1: [[stage]] has no `name`"),
@@ -223,7 +223,7 @@ fn what_can_not_be_run_is_refused_before_anything_starts() {
         (with("").replace("\"claude\"", "\"\""), "one.a: `agent` is empty"),
         (
             with("").replace("agent = \"claude\"", "member = \"a b\""),
-            "6:10: one.a: \"a b\" is no name for a member",
+            "6:10: one.a: invalid member name \"a b\"",
         ),
     ] {
         let told = told(&text);
@@ -282,23 +282,23 @@ fn a_plan_that_came_another_way_is_checked_too() {
 fn a_prompt_from_a_file_is_checked_when_it_is_put_in() {
     let text = with("").replace("prompt = \"p\"", "prompt_file = \"a.md\"");
     let mut plan = crate::plan::parse(&text).unwrap();
-    let place = Place::parse("one.a").unwrap();
+    let place = AgentPath::parse("one.a").unwrap();
     assert_eq!(plan.prompt_files(), [(place.clone(), "a.md".to_owned())]);
     let error = crate::plan::put_prompt(&mut plan, &place, "{{x}}").unwrap_err();
     assert!(error.to_string().starts_with("one.a: {{x}}: there is no earlier stage x"), "{error}");
     assert_eq!(crate::plan::put_prompt(&mut plan, &place, "go on"), Ok(()));
     assert!(plan.prompt_files().is_empty());
-    let nobody = Place::parse("one.z").unwrap();
+    let nobody = AgentPath::parse("one.z").unwrap();
     let error = crate::plan::put_prompt(&mut plan, &nobody, "x").unwrap_err();
     assert_eq!(error.to_string(), "there is no agent one.z in this plan");
 }
 
 #[test]
 fn too_much_of_it_is_refused() {
-    let many: String = (0..=MOST_AGENTS).map(|n| agent(&format!("a{n}"), "prompt = 'p'")).collect();
+    let many: String = (0..=MAX_AGENTS).map(|n| agent(&format!("a{n}"), "prompt = 'p'")).collect();
     let error = told(&format!("{HEAD}{many}"));
     assert_eq!(error, "1:1: there are 201 agents, and the most is 200");
-    let long = "x".repeat(LONGEST_PROMPT + 1);
+    let long = "x".repeat(MAX_PROMPT_BYTES + 1);
     let error = told(&format!("{HEAD}{}", agent("a", &format!("prompt = '{long}'"))));
     assert!(error.contains("its prompt has 1048577 bytes, and the most is 1048576"), "{error}");
 }

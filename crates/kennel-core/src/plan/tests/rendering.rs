@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use kennel_types::plan::{Place, PlanSpec};
+use kennel_types::plan::{AgentPath, PlanSpec};
 
 use crate::plan::*;
 
@@ -37,12 +37,12 @@ fn said(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn place(text: &str) -> Place {
-    Place::parse(text).unwrap()
+fn place(text: &str) -> AgentPath {
+    AgentPath::parse(text).unwrap()
 }
 
-fn nothing<'a>(_: &Place) -> Answer<'a> {
-    Answer::Missing("nobody asked".into())
+fn nothing<'a>(_: &AgentPath) -> AgentAnswer<'a> {
+    AgentAnswer::Missing("nobody asked".into())
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn an_input_that_is_missing_or_unknown_is_told_before_anything_starts() {
 fn answers_are_put_in_and_those_that_are_missing_are_named() {
     let plan = plan();
     let inputs = crate::plan::fill_inputs(&plan, &said(&[("topic", "x")])).unwrap();
-    let answer = |of: &Place| match of.agent.as_str() {
-        "a" => Answer::Given("it is {{so}}\n\n".into()),
-        _ => Answer::Missing("timed_out".into()),
+    let answer = |of: &AgentPath| match of.agent.as_str() {
+        "a" => AgentAnswer::Given("it is {{so}}\n\n".into()),
+        _ => AgentAnswer::Missing("timed_out".into()),
     };
     let prompt = crate::plan::prompt(&plan, &place("two.z"), &inputs, &answer).unwrap();
     let expected = "[no answer from one.b: timed_out]|## a\n\nit is {{so}}\n\n## b\n\n\
@@ -82,12 +82,13 @@ fn answers_are_put_in_and_those_that_are_missing_are_named() {
 fn an_answer_that_is_too_long_is_cut_and_that_is_told() {
     let plan = plan();
     let inputs = crate::plan::fill_inputs(&plan, &said(&[("topic", "x")])).unwrap();
-    let long = "ü".repeat(LONGEST_ANSWER);
-    let prompt =
-        crate::plan::prompt(&plan, &place("two.z"), &inputs, &|_| Answer::Given((&*long).into()))
-            .unwrap();
-    let cut = format!("[{LONGEST_ANSWER} more bytes from one.b are left out]|");
-    assert!(prompt.contains(&cut) && prompt.len() < 3 * LONGEST_ANSWER + 1000);
+    let long = "ü".repeat(MAX_ANSWER_BYTES);
+    let prompt = crate::plan::prompt(&plan, &place("two.z"), &inputs, &|_| {
+        AgentAnswer::Given((&*long).into())
+    })
+    .unwrap();
+    let cut = format!("[{MAX_ANSWER_BYTES} more bytes from one.b are left out]|");
+    assert!(prompt.contains(&cut) && prompt.len() < 3 * MAX_ANSWER_BYTES + 1000);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-use kennel_types::plan::{Place, PlanSpec};
-use kennel_types::{Usage, VerdictKind};
+use kennel_types::plan::{AgentPath, PlanSpec};
+use kennel_types::{TokenUsage, VerdictKind};
 use proptest::prelude::*;
 
 use crate::plan::*;
@@ -18,8 +18,8 @@ fn plan(top: &str, stages: &[(usize, &str)]) -> PlanSpec {
     crate::plan::parse(&text).unwrap()
 }
 
-fn place(text: &str) -> Place {
-    Place::parse(text).unwrap()
+fn place(text: &str) -> AgentPath {
+    AgentPath::parse(text).unwrap()
 }
 
 /// A plan that is run by hand.
@@ -33,12 +33,12 @@ impl Run {
         Self { state: PlanState::new(&spec), spec }
     }
 
-    fn tell(&mut self, event: PlanEvent) -> Heard {
+    fn tell(&mut self, event: PlanEvent) -> EventOutcome {
         self.state.happened(&self.spec, &event)
     }
 
     fn taken(&mut self, event: PlanEvent) {
-        assert_eq!(self.tell(event.clone()), Heard::Taken, "{event:?}");
+        assert_eq!(self.tell(event.clone()), EventOutcome::Taken, "{event:?}");
     }
 
     /// Asks this one, and it is at work.
@@ -50,29 +50,29 @@ impl Run {
 
     fn judge(&mut self, at: &str, verdict: VerdictKind) {
         let ask = self.state.agent(&place(at)).unwrap().asks;
-        let usage = Usage { output_tokens: 10, ..Usage::default() };
+        let usage = TokenUsage { output_tokens: 10, ..TokenUsage::default() };
         let session = sample::id(ask.into());
         self.taken(PlanEvent::Judged { place: place(at), ask, session, verdict, usage });
     }
 
-    fn cancel(&mut self) -> Heard {
+    fn cancel(&mut self) -> EventOutcome {
         self.tell(PlanEvent::CancelWanted { by: "ada".into() })
     }
 
     /// What is to be done: `ask s0.a0`.
     fn next(&self) -> Vec<String> {
         let shown = |action| match action {
-            Action::Ask { place, ask: 1 } => format!("ask {place}"),
-            Action::Ask { place, ask } => format!("ask {place} {ask}"),
-            Action::Stop { place, .. } => format!("stop {place}"),
-            Action::Finish(outcome) => format!("finish {:?}", outcome.result),
+            PlanAction::Ask { place, ask: 1 } => format!("ask {place}"),
+            PlanAction::Ask { place, ask } => format!("ask {place} {ask}"),
+            PlanAction::Stop { place, .. } => format!("stop {place}"),
+            PlanAction::Finish(outcome) => format!("finish {:?}", outcome.result),
         };
         self.state.next(&self.spec).into_iter().map(shown).collect()
     }
 
     fn finish(&mut self) -> PlanOutcome {
         let actions = self.state.next(&self.spec);
-        let [Action::Finish(outcome)] = &actions[..] else { panic!("{:?}", self.next()) };
+        let [PlanAction::Finish(outcome)] = &actions[..] else { panic!("{:?}", self.next()) };
         let outcome = outcome.clone();
         self.taken(PlanEvent::Finished);
         assert!(self.next().is_empty());
@@ -109,7 +109,7 @@ fn a_failure_ends_the_plan_and_stops_the_others() {
     run.judge("s0.a0", VerdictKind::Auth);
     assert_eq!(run.next(), ["stop s0.a1"]);
     let late = PlanEvent::Asking { place: place("s0.a2"), ask: 1 };
-    assert_eq!(run.tell(late), Heard::Ignored(Ignored::NotNow));
+    assert_eq!(run.tell(late), EventOutcome::Ignored(IgnoredReason::NotNow));
     run.judge("s0.a1", VerdictKind::Cancelled);
     let outcome = run.finish();
     assert_eq!((outcome.result, outcome.why.as_str()), (PlanResult::Failed, "s0.a0: auth"));
@@ -149,7 +149,7 @@ fn enough_of_a_stage_is_enough() {
     run.judge("s0.a0", VerdictKind::Succeeded);
     assert_eq!(run.next(), ["stop s0.a1"]);
     let phase = &run.state.agent(&place("s0.a2")).unwrap().phase;
-    assert_eq!(*phase, AgentPhase::Skipped { why: Skip::NotNeeded });
+    assert_eq!(*phase, AgentPhase::Skipped { why: SkipReason::NotNeeded });
     run.judge("s0.a1", VerdictKind::Cancelled);
     assert_eq!(run.next(), ["ask s1.a0"]);
 }
@@ -175,23 +175,23 @@ fn a_stage_that_can_not_have_enough_fails_at_once() {
 fn a_cancel_reaches_whoever_is_being_asked() {
     let mut run = Run::new(plan("", &[(2, ""), (1, "")]));
     run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 1 });
-    assert_eq!(run.cancel(), Heard::Taken);
+    assert_eq!(run.cancel(), EventOutcome::Taken);
     assert_eq!(run.next(), ["stop s0.a0"]);
     let session = sample::id(7);
     run.taken(PlanEvent::Asked { place: place("s0.a0"), ask: 1, session: session.clone() });
     assert_eq!(run.next(), ["stop s0.a0"]);
-    assert_eq!(run.cancel(), Heard::Ignored(Ignored::Known));
+    assert_eq!(run.cancel(), EventOutcome::Ignored(IgnoredReason::Known));
     let later = PlanEvent::Judged {
         place: place("s0.a0"),
         ask: 1,
         // A further launch of the same session.
         session: session.next_attempt(),
         verdict: VerdictKind::Cancelled,
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
     };
     run.taken(later.clone());
-    assert_eq!(run.tell(later), Heard::Ignored(Ignored::Late));
-    assert_eq!(run.cancel(), Heard::Ignored(Ignored::Over));
+    assert_eq!(run.tell(later), EventOutcome::Ignored(IgnoredReason::Late));
+    assert_eq!(run.cancel(), EventOutcome::Ignored(IgnoredReason::Over));
     let outcome = run.finish();
     assert_eq!((outcome.result, outcome.why.as_str()), (PlanResult::Cancelled, "cancelled by ada"));
     assert_eq!(outcome.agents[0].session, Some(session));
@@ -202,10 +202,10 @@ fn a_cancel_is_the_last_word_on_why() {
     let mut run = Run::new(plan("timeout = '1h'", &[(2, "")]));
     run.ask("s0.a0");
     run.taken(PlanEvent::TimeOver);
-    assert_eq!(run.tell(PlanEvent::TimeOver), Heard::Ignored(Ignored::Known));
+    assert_eq!(run.tell(PlanEvent::TimeOver), EventOutcome::Ignored(IgnoredReason::Known));
     assert_eq!(run.state.outcome(&run.spec).why, "it took longer than its time of 3600s");
-    assert_eq!(run.cancel(), Heard::Taken);
-    assert_eq!(run.tell(PlanEvent::TimeOver), Heard::Ignored(Ignored::Known));
+    assert_eq!(run.cancel(), EventOutcome::Taken);
+    assert_eq!(run.tell(PlanEvent::TimeOver), EventOutcome::Ignored(IgnoredReason::Known));
     run.judge("s0.a0", VerdictKind::Cancelled);
     assert_eq!(run.finish().result, PlanResult::Cancelled);
 }
@@ -218,11 +218,11 @@ fn a_session_that_comes_too_late_is_nobodys() {
     assert_eq!(run.next(), ["ask s0.a0 2"]);
     run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 2 });
     let asked = |ask| PlanEvent::Asked { place: place("s0.a0"), ask, session: sample::id(1) };
-    assert_eq!(run.tell(asked(1)), Heard::Ignored(Ignored::Late));
+    assert_eq!(run.tell(asked(1)), EventOutcome::Ignored(IgnoredReason::Late));
     run.taken(asked(2));
-    assert_eq!(run.tell(asked(2)), Heard::Ignored(Ignored::Known));
+    assert_eq!(run.tell(asked(2)), EventOutcome::Ignored(IgnoredReason::Known));
     let nobody = PlanEvent::NotAsked { place: place("x.y"), ask: 1 };
-    assert_eq!(run.tell(nobody), Heard::Ignored(Ignored::NoAgent(place("x.y"))));
+    assert_eq!(run.tell(nobody), EventOutcome::Ignored(IgnoredReason::NoAgent(place("x.y"))));
 }
 
 #[test]
@@ -231,9 +231,12 @@ fn a_resume_asks_only_who_has_not_answered() {
     for at in ["s0.a0", "s0.a1", "s0.a2"] {
         run.ask(at);
     }
-    assert_eq!(run.tell(PlanEvent::Resumed { replay: false }), Heard::Ignored(Ignored::NotOver));
+    assert_eq!(
+        run.tell(PlanEvent::Resumed { replay: false }),
+        EventOutcome::Ignored(IgnoredReason::NotOver)
+    );
     run.judge("s0.a0", VerdictKind::Succeeded);
-    assert_eq!(run.cancel(), Heard::Taken);
+    assert_eq!(run.cancel(), EventOutcome::Taken);
     run.judge("s0.a1", VerdictKind::Cancelled);
     run.judge("s0.a2", VerdictKind::Crashed);
     run.finish();
@@ -246,7 +249,7 @@ fn a_resume_asks_only_who_has_not_answered() {
     run.ask("s1.a0");
     run.judge("s1.a0", VerdictKind::Succeeded);
     assert_eq!(run.finish().result, PlanResult::Succeeded);
-    let nothing = Heard::Ignored(Ignored::NothingLeft);
+    let nothing = EventOutcome::Ignored(IgnoredReason::NothingLeft);
     assert_eq!(run.tell(PlanEvent::Resumed { replay: true }), nothing);
 }
 
@@ -257,21 +260,23 @@ fn what_may_have_run_is_asked_again_only_if_that_is_wanted() {
     run.judge("s0.a0", VerdictKind::Unknown);
     run.finish();
     let heard = run.tell(PlanEvent::Resumed { replay: false });
-    let Heard::Ignored(why @ Ignored::MayHaveRun(_)) = heard else { panic!("{heard:?}") };
+    let EventOutcome::Ignored(why @ IgnoredReason::MayHaveRun(_)) = heard else {
+        panic!("{heard:?}")
+    };
     assert!(why.to_string().starts_with("s0.a0 may have run"), "{why}");
     assert!(run.next().is_empty(), "it is as it was");
     run.taken(PlanEvent::Resumed { replay: true });
     assert_eq!(run.next(), ["ask s0.a0 2", "ask s0.a1"]);
     // It was not asked after all: so all is as it was.
-    assert_eq!(run.cancel(), Heard::Taken);
+    assert_eq!(run.cancel(), EventOutcome::Taken);
     run.finish();
     let heard = run.tell(PlanEvent::Resumed { replay: false });
-    assert!(matches!(heard, Heard::Ignored(Ignored::MayHaveRun(_))), "{heard:?}");
+    assert!(matches!(heard, EventOutcome::Ignored(IgnoredReason::MayHaveRun(_))), "{heard:?}");
     // One that may fail does not keep the others.
     let mut run = Run::new(plan("", &[(2, "need = 1")]));
     run.ask("s0.a0");
     run.judge("s0.a0", VerdictKind::Unknown);
-    assert_eq!(run.cancel(), Heard::Taken);
+    assert_eq!(run.cancel(), EventOutcome::Taken);
     run.finish();
     run.taken(PlanEvent::Resumed { replay: false });
     assert_eq!(run.next(), ["ask s0.a1"]);
@@ -299,7 +304,7 @@ fn a_record_is_read_as_it_was_written() {
     let why = "busy".to_owned();
     run.taken(PlanEvent::Refused { place: place("s0.a1"), ask: 1, why });
     run.judge("s0.a0", VerdictKind::RateLimited);
-    assert_eq!(run.cancel(), Heard::Taken);
+    assert_eq!(run.cancel(), EventOutcome::Taken);
     let json = serde_json::to_string(&run.state).unwrap();
     assert_eq!(serde_json::from_str::<PlanState>(&json).unwrap(), run.state);
 }
@@ -311,7 +316,7 @@ fn any_event() -> impl Strategy<Value = PlanEvent> {
     let session = (1..3_u64).prop_map(sample::id);
     (0..24_u8, place, 1..4_u32, session, verdict).prop_map(
         |(kind, place, ask, session, verdict)| {
-            let usage = Usage::default();
+            let usage = TokenUsage::default();
             match kind {
                 0..=7 => PlanEvent::Asking { place, ask },
                 8..=11 => PlanEvent::Asked { place, ask, session },
@@ -336,7 +341,7 @@ proptest! {
         for event in events {
             let before = state.clone();
             let heard = state.happened(&spec, &event);
-            prop_assert_eq!(heard == Heard::Taken, state != before, "{:?}", event);
+            prop_assert_eq!(heard == EventOutcome::Taken, state != before, "{:?}", event);
             let alive = state.agents.iter().filter(|it| it.phase.may_be_alive()).count();
             prop_assert!(alive <= 2);
             for (one, other) in before.agents.iter().zip(&state.agents) {
@@ -353,9 +358,9 @@ proptest! {
                 prop_assert!(!dropped || told, "{:?} let go of somebody", event);
             }
             let actions = state.next(&spec);
-            let asks = actions.iter().filter(|it| matches!(it, Action::Ask { .. })).count();
-            let stops = actions.iter().filter(|it| matches!(it, Action::Stop { .. })).count();
-            let finishes = actions.iter().filter(|it| matches!(it, Action::Finish(_))).count();
+            let asks = actions.iter().filter(|it| matches!(it, PlanAction::Ask { .. })).count();
+            let stops = actions.iter().filter(|it| matches!(it, PlanAction::Stop { .. })).count();
+            let finishes = actions.iter().filter(|it| matches!(it, PlanAction::Finish(_))).count();
             prop_assert!(state.ending.is_none() || asks == 0 && stops == alive);
             prop_assert_eq!(finishes == 1, state.is_over() && !state.finished);
             // Something is to be done, or somebody is at work, or it is over.

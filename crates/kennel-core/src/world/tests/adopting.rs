@@ -5,10 +5,12 @@ use kennel_types::{LaunchToken, Phase};
 use crate::admission::{Admission, Applicant, Caps, decide};
 use crate::effect::Effect;
 use crate::event::{Event, Probe};
-use crate::report::{Disbelief, Presented, Verdict, judge};
+use crate::report::{ReportCredentials, ReportDecision, ReportRefusal, judge};
 use crate::sample::{id, spec, stop};
 use crate::session::Session;
-use crate::world::{Admitted, Refusal, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, World};
+use crate::world::{
+    AdmitError, Admitted, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, World,
+};
 
 const IDENTITY: &str = "boot 1 42 inode 7";
 
@@ -60,7 +62,7 @@ fn it_is_known_by_its_process_while_that_lives() {
 fn its_name_is_taken_and_its_place_is_not() {
     let mut world = following();
     let taken = world.admit(own(2, Some("mine")));
-    assert!(matches!(taken, Admitted::Refused(Refusal::NameTaken { .. })), "{taken:?}");
+    assert!(matches!(taken, Admitted::Refused(AdmitError::NameTaken { .. })), "{taken:?}");
     let caps = Caps { live: Some(1), launching: Some(1), ..Caps::default() };
     let applicant = Applicant { name: None, may_queue: false };
     assert_eq!(decide(&caps, &world.census(&caps), applicant), Admission::Admit);
@@ -89,12 +91,12 @@ fn it_is_not_launched_again_however_it_stands() {
 fn it_is_believed_by_its_token_as_long_as_it_is_followed() {
     let mut world = following();
     let (session, token) = (id(1).to_string(), LaunchToken::new(1));
-    let presented = |token| Presented { session: &session, token: Some(token) };
-    let believed = Verdict::Believed { session: id(1) };
+    let presented = |token| ReportCredentials { session: &session, token: Some(token) };
+    let believed = ReportDecision::Believed { session: id(1) };
     assert_eq!(judge(&world, presented(token.secret())), believed);
     let forged = judge(&world, presented("forged"));
-    assert_eq!(forged, Verdict::Refused(Disbelief::UnknownToken));
+    assert_eq!(forged, ReportDecision::Refused(ReportRefusal::UnknownToken));
     drop(world.step(&id(1), &Event::Forgotten { by: "me".into() }));
     let late = judge(&world, presented(token.secret()));
-    assert_eq!(late, Verdict::Refused(Disbelief::Spent { launch: id(1) }));
+    assert_eq!(late, ReportDecision::Refused(ReportRefusal::Spent { launch: id(1) }));
 }

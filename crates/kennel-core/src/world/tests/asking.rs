@@ -1,8 +1,8 @@
 //! Prompts, and the members that they go to.
 
 use kennel_types::{
-    AgentSpec, EvidenceSource, Judged, Owed, OwedKind, RelaunchState, Seat, Usage, UsageScope,
-    Verdict, VerdictKind, Work,
+    AgentSettings, AgentSpec, EvidenceSource, Judged, Owed, OwedKind, RelaunchState, TokenUsage,
+    UsageScope, Verdict, VerdictKind, Work,
 };
 
 use super::*;
@@ -23,11 +23,11 @@ fn prompt(number: u64) -> Session {
 fn anna() -> Member {
     Member {
         name: "anna".into(),
-        seat: Seat::default(),
+        seat: AgentSettings::default(),
         cwd: "/".into(),
         conversation: None,
-        usage: Usage::default(),
-        told: Usage::default(),
+        usage: TokenUsage::default(),
+        told: TokenUsage::default(),
         attempts: 0,
         last: None,
         learnt: Vec::new(),
@@ -60,7 +60,7 @@ fn told(kind: VerdictKind) -> Judged {
     Judged {
         verdict: Verdict::new(kind, EvidenceSource::Result, ""),
         conversation: None,
-        usage: Usage { output_tokens: 5, ..Usage::default() },
+        usage: TokenUsage { output_tokens: 5, ..TokenUsage::default() },
         work: Work::None,
         turns: None,
         tools: 0,
@@ -87,7 +87,7 @@ fn what_can_t_be_removed_does_not_keep_a_prompt_from_its_verdict() {
     assert!(world.get(&id(1)).unwrap().awaits_verdict());
     judge(&mut world, 1, VerdictKind::Overloaded, &[]);
     let decided = world.consider_retry(&id(1), Duration::ZERO, 0).unwrap().0;
-    assert_eq!(decided, retry::Decision::Done(retry::Why::NotCleaned));
+    assert_eq!(decided, retry::RetryDecision::Done(retry::NoRetryReason::NotCleaned));
     // Its tree is gone: the member is free, and what is left is still owed.
     assert_eq!(world.busy_with("anna"), None);
     let session = world.get(&id(1)).unwrap();
@@ -132,7 +132,7 @@ fn a_prompt_that_goes_on_has_its_key_however_long_ago_an_attempt_ended() {
     drop(world.consider_retry(&id(1), Duration::ZERO, 0));
     assert_eq!(world.get(&id(1)).unwrap().relaunch, RelaunchState::Pending);
     assert_eq!(looked_up(&world, &same), Keyed::Same(id(1)), "it pauses");
-    let taken = Refusal::KeyTaken { key: "k1".into(), by: id(1) };
+    let taken = AdmitError::KeyTaken { key: "k1".into(), by: id(1) };
     let mut other = prompt(3);
     other.spec.key = Some("k1".into());
     assert_eq!(refused(&mut world, other), taken);

@@ -4,7 +4,7 @@ use kennel_types::SessionSpec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::admission::{Admission, Applicant, Caps, NameCap, Over, Pattern, decide};
+use crate::admission::{Admission, Applicant, Caps, LimitReached, NameCap, Pattern, decide};
 
 fn caps(live: u32) -> Caps {
     Caps { live: Some(live), ..Caps::default() }
@@ -16,7 +16,7 @@ fn asked(world: &World, caps: &Caps, may_queue: bool) -> Admission {
 
 /// As a daemon does it.
 fn call_up(world: &mut World, caps: &Caps) -> Vec<SessionId> {
-    let next = world.next_in_line(caps);
+    let next = world.next_in_queue(caps);
     for id in &next {
         drop(world.step(id, &Event::TurnCame));
     }
@@ -29,10 +29,10 @@ fn the_line_moves_in_order_as_others_end() {
     let mut world = world([named(1, None, None)]);
     for number in 2..5 {
         let place = usize::try_from(number).unwrap() - 1;
-        let over = Over::Live { figure: 1, limit: 1 };
+        let over = LimitReached::Live { figure: 1, limit: 1 };
         assert_eq!(asked(&world, &caps, true), Admission::Queue { place, over });
         drop(world.admit(named(number, None, None).queued()));
-        assert_eq!(world.place_in_line(&id(number)), Some(place));
+        assert_eq!(world.queue_position(&id(number)), Some(place));
     }
     assert_eq!(call_up(&mut world, &caps), []);
     run(&mut world, 1);
@@ -40,11 +40,11 @@ fn the_line_moves_in_order_as_others_end() {
     assert!(matches!(asked(&world, &caps, false), Admission::Refuse(_)), "others were first");
     assert_eq!(call_up(&mut world, &caps), [id(2)]);
     assert_eq!(call_up(&mut world, &caps), [], "it takes the place");
-    assert_eq!([2, 3, 4].map(|it| world.place_in_line(&id(it))), [None, Some(1), Some(2)]);
-    assert_eq!(world.places_in_line(), [(&id(3), 1), (&id(4), 2)].into());
+    assert_eq!([2, 3, 4].map(|it| world.queue_position(&id(it))), [None, Some(1), Some(2)]);
+    assert_eq!(world.queue_positions(), [(&id(3), 1), (&id(4), 2)].into());
     // Who is cancelled leaves the line at once.
     drop(world.step(&id(3), &stop(None)));
-    assert_eq!([3, 4].map(|it| world.place_in_line(&id(it))), [None, Some(1)]);
+    assert_eq!([3, 4].map(|it| world.queue_position(&id(it))), [None, Some(1)]);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn who_waits_for_a_name_does_not_hold_up_others() {
     let mut world = world([named(1, Some("rev-1"), None)]);
     drop(world.admit(named(2, Some("rev-2"), None).queued()));
     drop(world.admit(named(3, Some("other"), None).queued()));
-    assert_eq!(world.next_in_line(&caps), [id(3)]);
+    assert_eq!(world.next_in_queue(&caps), [id(3)]);
     assert_eq!(asked(&world, &caps, false), Admission::Admit);
 }
 
@@ -66,11 +66,11 @@ fn a_new_daemon_keeps_the_line_and_a_shutdown_empties_it() {
     }
     let mut world = World::default();
     drop(world.restore([1, 3, 4].map(|number| row(&before, number))));
-    assert_eq!([4, 3].map(|number| world.place_in_line(&id(number))), [Some(1), Some(2)]);
+    assert_eq!([4, 3].map(|number| world.queue_position(&id(number))), [Some(1), Some(2)]);
     drop(world.admit(named(2, None, None).queued()));
-    assert_eq!(world.place_in_line(&id(2)), Some(3), "a later one is behind them");
+    assert_eq!(world.queue_position(&id(2)), Some(3), "a later one is behind them");
     drop(world.drain(None));
-    assert_eq!(world.next_in_line(&Caps::default()), []);
+    assert_eq!(world.next_in_queue(&Caps::default()), []);
     assert_eq!(reason(&world, 3), Some(Reason::Shutdown));
 }
 
@@ -81,7 +81,7 @@ fn the_end_of_a_parent_empties_its_place_in_line() {
     drop(world.admit(named(2, None, Some(1)).queued()));
     drop(world.step(&id(1), &stop(None)));
     assert_eq!(reason(&world, 2), Some(Reason::ParentEnded));
-    assert_eq!(world.place_in_line(&id(2)), None);
+    assert_eq!(world.queue_position(&id(2)), None);
 }
 
 proptest! {
@@ -143,7 +143,7 @@ fn the_same_key_is_the_same_session_while_it_lives_and_for_a_while_after() {
     let mut world = world([keyed(1)]);
     let same = keyed(2).spec;
     assert_eq!(looked_up(&world, &same, 1000), Keyed::Same(id(1)));
-    assert_eq!(refused(&mut world, keyed(2)), Refusal::KeyTaken { key: "k".into(), by: id(1) });
+    assert_eq!(refused(&mut world, keyed(2)), AdmitError::KeyTaken { key: "k".into(), by: id(1) });
     run(&mut world, 1);
     drop(end(&mut world, 1));
     assert_eq!(looked_up(&world, &same, 59), Keyed::Same(id(1)));

@@ -1,9 +1,9 @@
 //! Several launches of one session.
 
-use kennel_types::{Kept, Owed, OwedKind, Restart};
+use kennel_types::{KeptItem, Owed, OwedKind, Restart};
 
 use super::*;
-use crate::restart::{Decision, Why};
+use crate::restart::{NoRestartReason, RestartDecision};
 use crate::sample::{asking, tree, worktree};
 
 fn person(token: u128) -> Relaunch {
@@ -144,12 +144,12 @@ fn what_nobody_saw_end_is_not_launched_again() {
 fn a_relaunch_is_refused_as_a_new_session_is() {
     let mut world = ended();
     drop(world.admit(named(2, Some("ada"), None)));
-    let taken = Refusal::NameTaken { name: "ada".into(), by: id(2) };
+    let taken = AdmitError::NameTaken { name: "ada".into(), by: id(2) };
     let refused = Relaunched::Refused(RelaunchRefusal::Refused(taken));
     assert_eq!(world.relaunch(&id(1), person(2)), refused);
     assert_eq!(world.launches(&id(1)).count(), 1);
     drop(world.drain(None));
-    let draining = Relaunched::Refused(RelaunchRefusal::Refused(Refusal::Draining));
+    let draining = Relaunched::Refused(RelaunchRefusal::Refused(AdmitError::Draining));
     assert_eq!(world.relaunch(&id(1), person(2)), draining);
 }
 
@@ -165,7 +165,7 @@ fn a_session_means_its_latest_launch() {
     assert!(world.find(&format!("{first}_3")).is_err());
     assert_eq!(
         refused(&mut world, named(2, Some("ada"), None)),
-        Refusal::NameTaken { name: "ada".into(), by: second }
+        AdmitError::NameTaken { name: "ada".into(), by: second }
     );
 }
 
@@ -173,9 +173,9 @@ fn a_session_means_its_latest_launch() {
 fn the_latest_launch_is_removed_last_or_with_all_others() {
     let mut world = ended();
     drop(world.relaunch(&id(1), person(2)));
-    assert_eq!(world.remove_all(&id(1)), Err(RemoveError::Live(second())));
+    assert_eq!(world.remove_all(&id(1)), Err(RemoveSessionError::Live(second())));
     fails(&mut world, &second());
-    assert_eq!(world.remove(&second()), Err(RemoveError::Latest(second())));
+    assert_eq!(world.remove(&second()), Err(RemoveSessionError::Latest(second())));
     let mut other = world.clone();
     assert!(world.remove(&id(1)).is_ok());
     assert_eq!(world.find(id(1).as_str()), Ok(&second()), "the session is still known");
@@ -191,24 +191,24 @@ fn the_policy_launches_again_after_a_pause_and_counts() {
     let mut last = id(1);
     for pause in [1, 2] {
         let (decision, effects) = world.consider_restart(&last, Duration::ZERO);
-        assert_eq!(decision, Decision::Relaunch { after: Duration::from_secs(pause) });
+        assert_eq!(decision, RestartDecision::Relaunch { after: Duration::from_secs(pause) });
         assert_eq!(effects, [(last.clone(), Effect::Record { durable: false })]);
-        assert_eq!(world.remove_all(&last), Err(RemoveError::RelaunchPending(last.clone())));
+        assert_eq!(world.remove_all(&last), Err(RemoveSessionError::RelaunchPending(last.clone())));
         let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, policy()) else {
             panic!()
         };
         let (decision, _) = world.consider_restart(&last, Duration::ZERO);
-        assert_eq!(decision, Decision::Done(Why::Superseded));
+        assert_eq!(decision, RestartDecision::Done(NoRestartReason::Superseded));
         fails(&mut world, &next);
         last = next;
     }
     let (decision, effects) = world.consider_restart(&last, Duration::ZERO);
-    assert_eq!((decision, effects), (Decision::Done(Why::Exhausted), vec![]));
+    assert_eq!((decision, effects), (RestartDecision::Done(NoRestartReason::Exhausted), vec![]));
     // A person may, and the count begins anew.
     let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, person(9)) else { panic!() };
     fails(&mut world, &next);
     let (decision, _) = world.consider_restart(&next, Duration::ZERO);
-    assert_eq!(decision, Decision::Relaunch { after: Duration::from_secs(1) });
+    assert_eq!(decision, RestartDecision::Relaunch { after: Duration::from_secs(1) });
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_stop_in_the_pause_calls_the_next_launch_off_for_good() {
     let mut later = World::default();
     drop(later.restore([row(&world, 1)]));
     let (decision, _) = later.consider_restart(&id(1), Duration::ZERO);
-    assert_eq!(decision, Decision::Done(Why::Wanted));
+    assert_eq!(decision, RestartDecision::Done(NoRestartReason::Wanted));
     assert_eq!(later.relaunch(&id(1), policy()), off);
     assert!(matches!(later.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }), "by hand");
 }
@@ -249,7 +249,7 @@ fn a_stop_before_the_decision_calls_the_next_launch_off() {
     let mut world = failing(None);
     assert_eq!(world.step(&id(1), &stop(None)), [(id(1), Effect::Record { durable: true })]);
     let (decision, _) = world.consider_restart(&id(1), Duration::ZERO);
-    assert_eq!(decision, Decision::Done(Why::Wanted));
+    assert_eq!(decision, RestartDecision::Done(NoRestartReason::Wanted));
     // What would not have been repeated anyway need not be called off, nor what was.
     let mut world = ended();
     assert_eq!(world.step(&id(1), &stop(None)), []);
@@ -270,7 +270,7 @@ fn a_stop_between_the_exit_and_the_end_calls_the_next_launch_off_too() {
     drop(end(&mut world, 1));
     assert_eq!(reason(&world, 1), Some(Reason::Exited), "it did");
     let (decision, _) = world.consider_restart(&id(1), Duration::ZERO);
-    assert_eq!(decision, Decision::Done(Why::Wanted));
+    assert_eq!(decision, RestartDecision::Done(NoRestartReason::Wanted));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn the_pause_goes_on_after_a_restart_of_the_daemon() {
     let mut later = World::default();
     drop(later.restore([row(&world, 1)]));
     let (decision, effects) = later.consider_restart(&id(1), Duration::ZERO);
-    assert!(matches!(decision, Decision::Relaunch { .. }) && effects.is_empty());
+    assert!(matches!(decision, RestartDecision::Relaunch { .. }) && effects.is_empty());
     assert!(matches!(later.relaunch(&id(1), policy()), Relaunched::Admitted { .. }));
 }
 
@@ -288,7 +288,7 @@ fn the_pause_goes_on_after_a_restart_of_the_daemon() {
 fn what_was_stopped_or_not_asked_for_is_not_repeated() {
     let mut world = ended();
     let (decision, effects) = world.consider_restart(&id(1), Duration::ZERO);
-    assert_eq!((decision, effects), (Decision::Done(Why::NoPolicy), vec![]));
+    assert_eq!((decision, effects), (RestartDecision::Done(NoRestartReason::NoPolicy), vec![]));
     assert!(matches!(world.relaunch(&id(1), policy()), Relaunched::Refused(_)));
 }
 
@@ -308,7 +308,7 @@ fn a_later_launch_takes_over_the_worktree_that_was_kept() {
     }
     drop(end(&mut world, 1));
     drop(world.step(&id(1), &Event::Kept { what: tree(), why: "a commit".into() }));
-    let kept = Kept { what: tree(), why: "a commit".into() };
+    let kept = KeptItem { what: tree(), why: "a commit".into() };
     assert_eq!(world.kept().collect::<Vec<_>>(), [(&id(1), &kept)]);
     assert!(matches!(world.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }));
     assert_eq!(world.step(&second(), &Event::Recorded), [(second(), make(true))]);

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use kennel_agents::Agent;
-use kennel_types::{Permissions, Seat};
+use kennel_types::{AgentSettings, Permissions};
 use mock_llm::{Cli, Commands, Server};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -134,8 +134,12 @@ impl AgentSetup {
     }
 }
 
-fn seat() -> Seat {
-    Seat { agent: "claude".into(), permissions: Permissions::All, ..Seat::default() }
+fn seat() -> AgentSettings {
+    AgentSettings {
+        agent: "claude".into(),
+        permissions: Permissions::All,
+        ..AgentSettings::default()
+    }
 }
 
 /// The agent, as a script runs it.

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use kennel_agents::Agent;
-use kennel_types::api::{CreateRequest, NewMember, Text};
-use kennel_types::{AgentSpec, Seat, SessionSpec, USUAL_LEASE, USUAL_LINGER, USUAL_OUTPUT};
+use kennel_types::api::{CreateMemberRequest, CreateRequest, OsText};
+use kennel_types::{
+    AgentSettings, AgentSpec, DEFAULT_LEASE, DEFAULT_LINGER, DEFAULT_OUTPUT_LIMIT, SessionSpec,
+};
 use serde_json::Value;
 
 use super::super::home::{BenchHome, joined};
@@ -93,9 +95,9 @@ impl MemberAgents {
     fn hire(&self, home: &BenchHome) -> Result<()> {
         let mut client = home.connect()?;
         for member in 0..MEMBERS {
-            let seat = Seat { agent: "claude".into(), ..Seat::default() };
+            let seat = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
             let cwd = text(&self.member(member))?;
-            let member = NewMember { name: format!("m{member}"), seat, cwd };
+            let member = CreateMemberRequest { name: format!("m{member}"), seat, cwd };
             client.send("POST", "/v1/members", &serde_json::to_vec(&member)?)?;
         }
         Ok(())
@@ -107,9 +109,9 @@ impl MemberAgents {
         let folder = self.member(member);
         let agent = AgentSpec { member: Some(format!("m{member}")), ..AgentSpec::default() };
         let spec = SessionSpec {
-            linger: USUAL_LINGER,
-            lease: Some(USUAL_LEASE),
-            output_limit: USUAL_OUTPUT,
+            linger: DEFAULT_LINGER,
+            lease: Some(DEFAULT_LEASE),
+            output_limit: DEFAULT_OUTPUT_LIMIT,
             asked_by: "kennel-bench".to_owned(),
             agent: Some(Box::new(agent)),
             ..SessionSpec::default()
@@ -119,9 +121,9 @@ impl MemberAgents {
             spec,
             env: env
                 .iter()
-                .map(|(name, value)| (Text::Plain((*name).into()), Text::from(*value)))
+                .map(|(name, value)| (OsText::Plain((*name).into()), OsText::from(*value)))
                 .collect(),
-            cwd: Text::from(folder.as_os_str()),
+            cwd: OsText::from(folder.as_os_str()),
             umask: 0o022,
             prompt: Some("hi".to_owned()),
             ..CreateRequest::default()
@@ -137,7 +139,7 @@ impl MemberAgents {
 
     /// Runs the agent without Kennel.
     fn by_hand(&self, member: usize) -> Result<()> {
-        let seat = Seat { agent: "claude".into(), ..Seat::default() };
+        let seat = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
         let invocation = Agent::of(&seat)?.one_shot(&seat, None)?;
         let folder = self.member(member);
         let mut command = Command::new(self.folder.join("bin/claude"));

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use kennel_agents::{Agent, AttemptEnd, EndedBy, FinishedAttempt, OutputStream, ProcessEnd};
-use kennel_types::{Seat, VerdictKind};
+use kennel_types::{AgentSettings, VerdictKind};
 use serde_json::json;
 
 use super::super::BenchRun;
@@ -44,7 +44,8 @@ pub(in super::super) fn section(run: &mut BenchRun) -> Result<()> {
 
 /// Parses the block this many times, and then a result.
 fn read(block: &[u8], times: usize) -> Result<()> {
-    let mut reader = Agent::of(&Seat { agent: "claude".into(), ..Seat::default() })?.reader();
+    let mut reader =
+        Agent::of(&AgentSettings { agent: "claude".into(), ..AgentSettings::default() })?.reader();
     let mut happenings = 0;
     for _ in 0..times {
         for piece in block.chunks(PIECE) {

@@ -12,13 +12,14 @@
 //! it ends it; the end of everything, of a client or of a parent does not. That it has ended is known by a handle on
 //! that very process, or by a look for its identity; a look that fails says nothing, and is repeated.
 
+use kennel_types::LaunchFailure;
 use kennel_types::{LaunchToken, Owed, Phase, Reason, SessionId, SessionSpec, StartedBy};
 
 use crate::effect::Effect;
-use crate::event::{Event, Probe, StopWish};
-use crate::session::{Look, Session, Underway, Writing};
+use crate::event::{Event, Probe, StopIntent};
+use crate::session::{ProbeState, Session, Underway, Writing};
 
-use super::stop::Wish;
+use super::stop::StopChange;
 
 /// Why nobody saw how it ended.
 const LET_GO: &str = "it was let go, and goes on by itself";
@@ -49,17 +50,17 @@ impl Session {
         session
     }
 
-    pub(super) fn step_terminal(&mut self, event: &Event) -> Vec<Effect> {
+    pub(super) fn step_adopted(&mut self, event: &Event) -> Vec<Effect> {
         match event {
-            Event::Recorded => self.on_terminal_recorded(),
-            Event::RecordFailed { why } => self.on_terminal_record_failed(why),
-            Event::Restored => self.on_terminal_restored(),
-            Event::Probed(probe) => self.on_terminal_probed(probe),
+            Event::Recorded => self.on_adopted_recorded(),
+            Event::RecordFailed { why } => self.on_adopted_record_failed(why),
+            Event::Restored => self.on_adopted_restored(),
+            Event::Probed(probe) => self.on_adopted_probed(probe),
             // Whoever started it has yet to take note of its end.
             Event::Exited { exit } => self.on_exited(exit),
             Event::Gone { exit, reason } => self.on_gone(exit, reason.as_ref()),
             Event::StillAlive { survivors } => self.on_still_alive(survivors),
-            Event::StopAsked(wish) => self.on_terminal_stop_asked(wish),
+            Event::StopAsked(wish) => self.on_adopted_stop_asked(wish),
             Event::Forgotten { by } => self.on_let_go(by),
             Event::Reported(report) => self.on_reported(report),
             Event::CleanedUp { what } => self.on_cleaned_up(what),
@@ -83,7 +84,7 @@ impl Session {
         }
     }
 
-    fn on_terminal_recorded(&mut self) -> Vec<Effect> {
+    fn on_adopted_recorded(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         let Some(phase) = self.settle_record(&mut effects) else { return effects };
         self.underway.released |= phase >= Phase::Reaped;
@@ -94,14 +95,14 @@ impl Session {
         effects
     }
 
-    fn on_terminal_record_failed(&mut self, why: &str) -> Vec<Effect> {
+    fn on_adopted_record_failed(&mut self, why: &str) -> Vec<Effect> {
         let mut effects = Vec::new();
         if !matches!(self.underway.writing, Writing::UnderWay { .. }) {
             return effects;
         }
         self.underway.writing = Writing::Failed;
         if !self.launch.recorded && !self.has_ended() {
-            self.reason = Some(Reason::Failed { code: 202, why: why.to_owned() });
+            self.reason = Some(Reason::Failed { code: LaunchFailure::Setup, why: why.to_owned() });
             let untold = self.exit_untold(NOT_TAKEN_IN);
             self.learn(&untold);
             self.owed.clear();
@@ -111,7 +112,7 @@ impl Session {
         effects
     }
 
-    fn on_terminal_restored(&mut self) -> Vec<Effect> {
+    fn on_adopted_restored(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         // It was read from there.
         self.launch.recorded = true;
@@ -123,28 +124,30 @@ impl Session {
         effects
     }
 
-    fn on_terminal_probed(&mut self, probe: &Probe) -> Vec<Effect> {
+    fn on_adopted_probed(&mut self, probe: &Probe) -> Vec<Effect> {
         match probe {
             Probe::Over { exit, reason } => return self.on_gone(exit, reason.as_ref()),
             Probe::Rebooted => {
                 let exit = self.exit_untold(REBOOTED);
                 return self.reap(&exit, &Reason::Rebooted);
             }
-            _ if self.has_ended() || self.underway.look != Look::Probing => return Vec::new(),
+            _ if self.has_ended() || self.underway.look != ProbeState::Probing => {
+                return Vec::new();
+            }
             Probe::Running { .. } => {}
             Probe::Failed { why } if self.phase == Phase::Reserved => {
-                let reason = Reason::Failed { code: 202, why: why.clone() };
+                let reason = Reason::Failed { code: LaunchFailure::Setup, why: why.clone() };
                 return self.give_up(reason, NOT_TAKEN_IN);
             }
             // Nobody else would look for it.
             _ => {
                 let mut effects = Vec::new();
-                self.underway.look = Look::ProbeDue;
+                self.underway.look = ProbeState::ProbeDue;
                 self.retry_later(&mut effects);
                 return effects;
             }
         }
-        self.underway.look = Look::Unneeded;
+        self.underway.look = ProbeState::Unneeded;
         let mut effects = Vec::new();
         if self.is_stop_wanted() {
             effects.extend(self.stop_keeper());
@@ -156,27 +159,27 @@ impl Session {
     }
 
     /// Only somebody who names it ends it.
-    fn on_terminal_stop_asked(&mut self, wish: &StopWish) -> Vec<Effect> {
+    fn on_adopted_stop_asked(&mut self, wish: &StopIntent) -> Vec<Effect> {
         let mut effects = Vec::new();
         if self.has_ended() || !matches!(wish.reason, Reason::Stopped { .. }) {
             return effects;
         }
         let wish = self.want_stopped(wish.grace.unwrap_or(self.spec.grace), &wish.reason);
         // Whoever looks for it now honours the wish with what is found.
-        if wish != Wish::Same && matches!(self.phase, Phase::Running | Phase::Stopping) {
+        if wish != StopChange::Same && matches!(self.phase, Phase::Running | Phase::Stopping) {
             effects.extend(self.stop_keeper());
         }
         match wish {
-            Wish::First => self.record_durably(&mut effects),
-            Wish::Sooner => self.note(&mut effects),
-            Wish::Same => {}
+            StopChange::First => self.record_durably(&mut effects),
+            StopChange::Sooner => self.note(&mut effects),
+            StopChange::Same => {}
         }
         effects
     }
 
     /// Not while somebody looks for it, who may be about to make its files.
     fn on_let_go(&mut self, by: &str) -> Vec<Effect> {
-        let looked_for = self.phase == Phase::Reserved || self.underway.look == Look::Probing;
+        let looked_for = self.phase == Phase::Reserved || self.underway.look == ProbeState::Probing;
         if self.has_ended() || looked_for {
             return Vec::new();
         }
