@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_code_of_its_own_and_a_status() {
+    fn every_kind_has_its_own_code_and_a_status() {
         use ApiErrorKind::*;
         let kinds = [
             NotFound,
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn every_disbelief_has_a_code_that_is_listed() {
+    fn every_refused_report_has_a_listed_code() {
         let launch = kennel_types::IdMaker::default().next(0, 1);
         let name = String::new;
         let all = [
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_found_is_told_where_to_look() {
+    fn a_reference_that_is_not_found_gets_a_hint() {
         let near = vec!["claude".to_owned()];
         let refused =
             super::ApiError::from(FindError::NotFound { reference: "cluade".into(), near });

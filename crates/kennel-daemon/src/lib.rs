@@ -6,9 +6,9 @@
 //! keepers <─sockets─> links ─┼──messages──> owner (one task, the core's World) ──> effects ──> messages
 //! yard <───socket──> link ──┘                     └──> register (one writer)
 //! ```
-//! One task owns the state and waits for nothing; everything slow is done around it and comes back as a
-//! message. The daemon may die at any instant: what it knows is in the register, in the sessions' folders and
-//! with the keepers, and the next one takes over from there.
+//! One task owns the state and never blocks; slow work is done by other tasks, which report with messages. The daemon may
+//! die at any instant: what it knows is in the register, in the sessions' folders and with the keepers, and the next daemon
+//! takes over from there.
 
 mod adopted;
 mod error;

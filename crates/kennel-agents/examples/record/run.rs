@@ -51,7 +51,7 @@ pub(crate) fn record(
     let port = server.port();
     let conversation = conversation(program, scenario, &server, &home)?;
     let command = command(program, scenario, conversation.as_deref(), &server, &home)?;
-    let server = (scenario.world != ScenarioWorld::NobodyListens).then_some(server);
+    let server = (scenario.world != ScenarioWorld::NotListening).then_some(server);
     let ran = Ran::through(command, program.agent.name(), scene.path())?;
     let calls = server.map_or(0, |server| server.requests().len());
     let finished = ran.read(&program.agent);
@@ -128,7 +128,7 @@ fn command(
         .envs(&surroundings.env)
         .current_dir(&surroundings.cwd);
     match scenario.world {
-        ScenarioWorld::Usual | ScenarioWorld::NobodyListens => {}
+        ScenarioWorld::Usual | ScenarioWorld::NotListening => {}
         ScenarioWorld::NoSandbox => {
             command.env_remove("IS_SANDBOX");
         }

@@ -35,7 +35,7 @@ pub(crate) enum ScenarioWorld {
     /// The default.
     Usual,
     /// No server listens at the address of the API.
-    NobodyListens,
+    NotListening,
     /// The folder is not trusted.
     Untrusted,
     /// Without the variable that reports a sandbox.
@@ -69,7 +69,7 @@ pub(crate) fn of(cli: Cli) -> Vec<Scenario> {
         Scenario::new("500", "err:500"),
         Scenario::new("503", "err:503"),
         Scenario::new("529", "err:529"),
-        Scenario { world: ScenarioWorld::NobodyListens, ..Scenario::new("refused", "ok") },
+        Scenario { world: ScenarioWorld::NotListening, ..Scenario::new("refused", "ok") },
         Scenario { permissions: Permissions::All, ..Scenario::new("tool", "bash:echo") },
         Scenario { args: vec!["--no-such-flag"], ..Scenario::new("bad-flag", "ok") },
     ];

@@ -17,7 +17,7 @@ use crate::os::peer::Caller;
 use crate::os::proc;
 use crate::recover::census::SessionCensus;
 
-/// How long it has between TERM and KILL, if somebody ends it and says nothing else.
+/// The grace between TERM and KILL if the stop request has none.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A process that may be followed.
@@ -26,12 +26,12 @@ pub(crate) struct AdoptionCandidate {
     pub(crate) identity: ProcessIdentity,
     pub(crate) spec: SessionSpec,
     pub(crate) title: Option<Title>,
-    /// When it began, if that can be told.
+    /// When it started, if that is known.
     pub(crate) started_ms: Option<u64>,
 }
 
 impl AdoptionCandidate {
-    /// Looks at it, and at who asks. Blocks.
+    /// Checks the process and the client that asks. Blocks.
     pub(crate) fn find(
         request: AdoptRequest,
         asker: &Caller,
@@ -42,9 +42,9 @@ impl AdoptionCandidate {
             check_name(name)?;
         }
         if let Some(session) = &asker.session {
-            let text = format!("this is inside session {session}, which owns it already");
+            let text = format!("this is inside session {session}, which already owns it");
             return Err(ApiError::conflict(text)
-                .hint("only what was started outside of any session can be adopted"));
+                .hint("only a process that was started outside of any session can be adopted"));
         }
         let pid = request.pid;
         refuse_number(pid, census)?;
@@ -54,11 +54,11 @@ impl AdoptionCandidate {
         let uid = info.ok_or_else(gone)?.uid;
         let own = rustix::process::geteuid().as_raw();
         if uid != own {
-            let text = format!("pid {pid} is user {uid}'s, and this is a home of user {own}");
+            let text = format!("pid {pid} belongs to user {uid}, and this home to user {own}");
             return Err(ApiError::conflict(text).hint("only that user can adopt it"));
         }
         if let Some(session) = Caller::find(pid, home, census.keepers()).session {
-            let text = format!("pid {pid} belongs to session {session} already");
+            let text = format!("pid {pid} already belongs to session {session}");
             return Err(ApiError::conflict(text).hint(format!("`kennel inspect {session}`")));
         }
         let spec = SessionSpec {
@@ -70,7 +70,7 @@ impl AdoptionCandidate {
             ..SessionSpec::default()
         };
         let started_ms = started_ms(pid);
-        // Its number was nobody else's while we looked.
+        // The pid was not reused while it was checked.
         match pidfd::has_ended(handle.as_fd()) {
             Ok(false) => Ok(Self { identity, spec, title: request.title, started_ms }),
             Ok(true) => Err(gone()),
@@ -81,15 +81,15 @@ impl AdoptionCandidate {
 
 fn refuse_number(pid: i32, census: &SessionCensus) -> Result<(), ApiError> {
     if pid < 1 {
-        return Err(ApiError::invalid(format!("{pid} is no pid: that is a number from 2 on")));
+        return Err(ApiError::invalid(format!("invalid pid {pid}: expected a number from 2 on")));
     }
     if pid == 1 {
-        return Err(ApiError::conflict("pid 1 is the machine's own, and no agent")
+        return Err(ApiError::conflict("pid 1 is the machine's init process, not an agent")
             .hint("name the pid of the agent, or of its shell"));
     }
     if census.own.contains(&pid) {
         return Err(ApiError::conflict(format!(
-            "pid {pid} is Kennel's own: its daemon, its yard or a keeper"
+            "pid {pid} belongs to Kennel itself: the daemon, the yard or a keeper"
         )));
     }
     Ok(())
@@ -101,7 +101,7 @@ fn open(pid: i32, meant: Option<&str>) -> Result<(ProcessIdentity, OwnedFd), Api
         Some(text) => {
             let identity = ProcessIdentity::parse(text).filter(|identity| identity.pid == pid);
             let identity = identity.ok_or_else(|| {
-                ApiError::invalid(format!("{text:?} is no identity of a process with pid {pid}"))
+                ApiError::invalid(format!("invalid identity {text:?} of a process with pid {pid}"))
             })?;
             let namespace = kennel_sys::identity::pid_namespace().map_err(ApiError::internal)?;
             if identity.pid_namespace != namespace {
@@ -130,7 +130,7 @@ fn not_there(pid: i32) -> ApiError {
     ApiError::new(ApiErrorKind::NotFound, format!("there is no process {pid}, or it has ended"))
 }
 
-/// When it began, for people.
+/// Returns when it started, in wall-clock time.
 fn started_ms(pid: i32) -> Option<u64> {
     let stat = ProcessStat::read(pid).ok().flatten()?;
     let now = Duration::try_from(clock_gettime(ClockId::Boottime)).ok()?;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_of_ours_may_be_followed_and_is_known_again() {
+    fn accepts_a_process_of_the_same_user_and_recognizes_it_again() {
         let (mut child, pid) = sleeper();
         let census = SessionCensus::default();
         let request = AdoptRequest { pid, ..AdoptRequest::default() };
@@ -183,14 +183,14 @@ mod tests {
         child.kill().unwrap();
         let dies = WaitId::Pid(Pid::from_raw(pid).unwrap());
         waitid(dies, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
-        // A zombie, then nobody.
+        // First a zombie, then no process.
         assert!(find(request.clone(), &census).is_err());
         child.wait().unwrap();
         assert!(find(request, &census).unwrap_err().contains("there is no process"));
     }
 
     #[test]
-    fn what_may_not_be_adopted_is_told_why() {
+    fn explains_why_a_process_cant_be_adopted() {
         let (mut child, pid) = sleeper();
         let mut census = SessionCensus::default();
         census.own.insert(pid);
@@ -210,7 +210,7 @@ mod tests {
         assert!(find(nonsense, &census).unwrap_err().contains("no identity"));
         let own = rustix::process::getpid().as_raw_pid();
         census.live.insert("abc".into(), LiveSession { keeper: Some(own), lost: false });
-        assert!(find(asking(pid), &census).unwrap_err().contains("session abc already"));
+        assert!(find(asking(pid), &census).unwrap_err().contains("already belongs to session abc"));
         let inside = Caller { pid: Some(pid), session: Some("abc".into()) };
         let refused =
             AdoptionCandidate::find(asking(pid), &inside, &home(), &SessionCensus::default());

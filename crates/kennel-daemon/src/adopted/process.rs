@@ -1,5 +1,8 @@
-//! A process that a user started: looked for, followed, and ended if somebody names it. By a handle on that very
-//! process, never by its number.
+//! A process that a user started: found, followed, and ended on request, always by a handle to that very process and never
+//! by its pid.
+//!
+//! Only the parent of a process can collect its exit status; a recent kernel reports it to others once the parent has done
+//! so. If the parent takes too long, the session counts as reaped with an unknown status: the process has ended.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -24,22 +27,22 @@ use crate::os::async_fd;
 use crate::os::home::TOKEN_FILE;
 use crate::os::proc;
 
-/// How long its parent may take to reap it before that is told: until then nobody else hears how it ended …
+/// How long the parent may take to reap it before the end is reported without a status …
 const REAPED_SOON: Duration = Duration::from_secs(1);
-/// … and how long it may take from there on. Init, or a parent that is busy, takes its time.
+/// … and how long the status is awaited from there on. Init or a busy parent may be slow.
 const REAPED_LATE: Duration = Duration::from_secs(9);
-/// How long it may take to die of a KILL before that is told; doubled each time …
+/// How long it may take to die of a KILL before the survivor is reported; it doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
-const GONE: &str = "it ended while nobody followed it, and its number may be another's";
-const UNTOLD: &str = "it was started in a terminal, and only who started it was told how it ended";
+const GONE: &str = "it ended while it was not followed, and its pid may have been reused";
+const UNTOLD: &str = "a user started it, and only its parent was told how it ended";
 
-/// A handle that tells when its process has ended.
+/// A handle that becomes readable when the process has ended.
 pub(crate) type Handle = Arc<AsyncFd<OwnedFd>>;
 
-/// A task that ends with what it is for.
+/// A task that is aborted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Errand(AbortHandle);
 
@@ -55,24 +58,24 @@ impl Drop for Errand {
     }
 }
 
-/// What a look needs to know.
+/// The input of a probe.
 #[derive(Debug)]
 pub(crate) struct Look {
-    /// Which process, as it is on record.
+    /// The process, as it is on record.
     pub(crate) identity: Option<String>,
-    /// Where the secret for its reports is left …
+    /// The folder for the token file.
     pub(crate) folder: PathBuf,
-    /// … and that secret.
+    /// The secret for its reports.
     pub(crate) token: String,
-    /// Whether the home's last daemon ran before the last restart of the machine.
+    /// Whether the machine was restarted since the home's last daemon ran.
     pub(crate) rebooted: bool,
 }
 
-/// What a look saw.
+/// The result of a probe.
 #[derive(Debug)]
 pub(crate) struct Sighting {
     pub(crate) probe: Probe,
-    /// Of a process that is there.
+    /// A handle, if the process exists.
     pub(crate) handle: Option<Handle>,
 }
 
@@ -83,7 +86,7 @@ impl From<Probe> for Sighting {
 }
 
 impl Look {
-    /// Looks; a look that fails says nothing.
+    /// Probes the process; a failure proves nothing.
     pub(crate) async fn run(self) -> Sighting {
         point("daemon.terminal.look");
         let failed = |error: &dyn std::fmt::Display| Probe::Failed { why: error.to_string() };
@@ -125,8 +128,8 @@ impl Look {
     }
 }
 
-/// Nobody but the owner can read it, from the first moment on. What a crash left half written is made whole; what is
-/// whole is left alone, so that whoever reads it reads all of it.
+/// Writes the token so that only the owner can read it from the first moment on. A file that a crash left half written is
+/// completed; a complete one is left alone, so that readers always see all of it.
 fn leave_token(folder: &Path, token: &str) -> io::Result<()> {
     let path = folder.join(TOKEN_FILE);
     if fs::read(&path).is_ok_and(|there| there == token.as_bytes()) {
@@ -138,13 +141,13 @@ fn leave_token(folder: &Path, token: &str) -> io::Result<()> {
     file.write_all(token.as_bytes())
 }
 
-/// Waits until it has ended; says how, if the kernel tells. If its parent takes long to reap it, `tell` hears meanwhile
-/// that it has ended.
+/// Waits until the process has ended, and returns its status if the kernel reports it. If its parent takes long to reap
+/// it, `tell` gets the end without a status first.
 pub(crate) async fn follow(handle: Handle, tell: impl FnOnce(Event)) -> Event {
     ended(&handle).await;
     point("daemon.terminal.ended");
     let mut told = timeout(REAPED_SOON, reaped(&handle)).await;
-    // An older kernel tells nobody but the parent, however long we wait.
+    // An older kernel reports it only to the parent.
     if told.is_err() && pidfd::tells_more() {
         tell(Event::Exited { exit: untold() });
         told = timeout(REAPED_LATE, reaped(&handle)).await;
@@ -152,7 +155,7 @@ pub(crate) async fn follow(handle: Handle, tell: impl FnOnce(Event)) -> Event {
     gone(told.ok().flatten())
 }
 
-/// The end of one that was ended: whoever asked for that does not wait for long to hear how.
+/// Returns the end after a stop: the client that requested it does not wait long for the status.
 pub(crate) async fn gone_soon(handle: Handle) -> Event {
     gone(timeout(REAPED_SOON, reaped(&handle)).await.ok().flatten())
 }
@@ -165,10 +168,10 @@ fn untold() -> Exit {
     Exit::Unknown { why: UNTOLD.to_owned() }
 }
 
-/// Waits until it has ended, with all its threads.
+/// Waits until the process has ended with all its threads.
 async fn ended(handle: &Handle) {
     loop {
-        // It fails only if the runtime goes, and we with it.
+        // It fails only if the runtime shuts down.
         let Ok(mut guard) = handle.readable().await else { return std::future::pending().await };
         if matches!(pidfd::has_ended(handle.get_ref().as_fd()), Ok(true)) {
             return;
@@ -177,10 +180,10 @@ async fn ended(handle: &Handle) {
     }
 }
 
-/// Waits until its parent has reaped it: then the kernel may tell others how it ended.
+/// Waits until the parent has reaped it: then the kernel may report how it ended.
 async fn reaped(handle: &Handle) -> Option<Exit> {
     loop {
-        // Taken before the look: what happens after that wakes us once more.
+        // Taken before the check: later changes wake the task again.
         let mut guard = handle.readable().await.ok()?;
         let handle = handle.get_ref().as_fd();
         let gone = !pidfd::exists(handle);
@@ -192,12 +195,12 @@ async fn reaped(handle: &Handle) -> Option<Exit> {
     }
 }
 
-/// Ends it, and only it: TERM, and KILL after the grace. Tells who is left as long as it is.
+/// Ends the process and no other: TERM, and KILL after the grace. Reports the survivor as long as it lives.
 pub(crate) async fn end(handle: Handle, pid: i32, grace: Duration, tell: impl Fn(Vec<Survivor>)) {
     point("daemon.terminal.end");
     if !grace.is_zero() {
         send(&handle, Signal::TERM);
-        // One that was stopped hears nothing else.
+        // A stopped process handles no other signal.
         send(&handle, Signal::CONT);
         if timeout(grace, ended(&handle)).await.is_ok() {
             return;
@@ -246,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_is_there_is_followed_to_its_end() {
+    async fn follows_a_process_to_its_end() {
         let folder = tempfile::tempdir().unwrap();
         let (mut child, identity) = sleeper();
         let sighting = look(&identity, folder.path()).run().await;
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_reaps_it_and_it_has_ended_all_the_same() {
+    async fn reports_the_end_of_a_process_that_is_not_reaped() {
         let folder = tempfile::tempdir().unwrap();
         let (mut child, identity) = sleeper();
         let sighting = look(&identity, folder.path()).run().await;
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_reaps_it_late_is_waited_for_and_meanwhile_it_has_ended() {
+    async fn waits_for_a_late_parent_and_reports_the_end_first() {
         if !pidfd::tells_more() {
             return;
         }
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_with_the_same_number_is_not_meant() {
+    async fn ignores_another_process_with_the_same_pid() {
         let folder = tempfile::tempdir().unwrap();
         let (mut child, identity) = sleeper();
         let (start, _) = identity.rsplit_once(' ').unwrap();
@@ -316,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_ignores_term_is_killed_after_its_grace() {
+    async fn kills_a_process_that_ignores_term_after_its_grace() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "trap '' TERM; echo; read x"]);

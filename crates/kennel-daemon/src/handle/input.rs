@@ -105,7 +105,7 @@ async fn connect(view: &SessionView) -> Result<KeeperConnection, ApiError> {
         return Err(not_running(&view.id));
     }
     let keeper = KeeperConnection::begin(Path::new(&view.folder)).map_err(|error| match error {
-        KeeperRequestError::NobodyListens => not_running(&view.id),
+        KeeperRequestError::NotListening => not_running(&view.id),
         other => ApiError::busy(other),
     })?;
     answered(timeout(KEEPER_TIMEOUT, keeper.greet(PeerRole::Client)).await)?;

@@ -165,8 +165,7 @@ async fn follow_keeper(view: &SessionView, watch: &watch::Sender<LaunchWatch>) -
     };
     followed.await.unwrap_or_else(|error| {
         use kennel_keeper::KeeperClientError::Closed;
-        if !matches!(error, KeeperRequestError::NobodyListens | KeeperRequestError::Client(Closed))
-        {
+        if !matches!(error, KeeperRequestError::NotListening | KeeperRequestError::Client(Closed)) {
             tracing::warn!(session = %view.id, %error, "can't follow a keeper");
         }
         JournalState::MayGrow

@@ -177,7 +177,7 @@ impl TerminalInput {
         }
         match sent {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(KeeperRequestError::NobodyListens)) => {
+            Ok(Err(KeeperRequestError::NotListening)) => {
                 Err("the session is not running".to_owned())
             }
             Ok(Err(error)) => Err(error.to_string()),

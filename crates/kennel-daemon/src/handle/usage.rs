@@ -64,7 +64,7 @@ async fn ask(home: &Home, penned: Penned, until: Instant) -> SessionUsage {
         match timeout_at(until, inspect::usage(home.session(&id))).await {
             Ok(Ok(used)) => usage = Some(used),
             // It has just ended, and uses nothing.
-            Ok(Err(KeeperRequestError::NobodyListens)) => {}
+            Ok(Err(KeeperRequestError::NotListening)) => {}
             Ok(Err(error)) => trouble = Some(format!("can't reach its keeper: {error}")),
             Err(_) => trouble = Some("its keeper does not answer".to_owned()),
         }

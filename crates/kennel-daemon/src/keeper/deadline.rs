@@ -1,30 +1,30 @@
-//! What must come in time from a keeper.
+//! The deadlines of keepers.
 
 use std::time::Duration;
 
-/// Something that a keeper owes.
+/// Something that a keeper must do in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deadline {
     /// Its greeting.
     Ready,
-    /// The process, after it was told to go.
+    /// The process, after the request to make it.
     Born,
     /// The program, after the grant.
     Opened,
-    /// Its word that a stop is under way.
+    /// The confirmation of a stop.
     Ending,
-    /// Its word that nothing was launched.
+    /// The confirmation that nothing was launched.
     Dismissed,
     /// The end, after the grace.
     Finished,
-    /// An answer to the question how things are.
+    /// An answer to a request for its state.
     Answer,
     /// Its own end, after it was released.
     Departed,
 }
 
 impl Deadline {
-    /// How long it may take.
+    /// Returns how long it may take.
     pub(crate) fn patience(self) -> Duration {
         Duration::from_secs(match self {
             Self::Ready | Self::Dismissed | Self::Finished => 10,
@@ -34,20 +34,20 @@ impl Deadline {
         })
     }
 
-    /// Whether a keeper that is silent half the time is told to go on, in case it was stopped.
+    /// Whether a keeper that is silent for half of the time gets SIGCONT, in case it was stopped.
     pub(crate) fn wakes(self) -> bool {
         !matches!(self, Self::Finished)
     }
 
-    /// What is missing, for people to read.
+    /// Returns what is missing, for the log.
     pub(crate) fn missing(self) -> &'static str {
         match self {
-            Self::Ready => "its keeper did not greet in time",
-            Self::Born => "its keeper did not make the process in time",
+            Self::Ready => "its keeper did not connect in time",
+            Self::Born => "its keeper did not create the process in time",
             Self::Opened => "its keeper did not start the program in time",
-            Self::Ending => "its keeper did not answer to a stop",
-            Self::Dismissed => "its keeper did not answer when the launch was called off",
-            Self::Finished => "its keeper has not ended it in time",
+            Self::Ending => "its keeper did not confirm a stop",
+            Self::Dismissed => "its keeper did not confirm that the launch is cancelled",
+            Self::Finished => "its keeper did not end it in time",
             Self::Answer => "its keeper does not answer",
             Self::Departed => "its keeper did not leave when it was released",
         }

@@ -1,7 +1,7 @@
 //! The daemon's connection to a keeper, watched by a task of its own.
 //!
-//! The task carries requests to the keeper in order and reports to the owner of the state, and ends when
-//! either side lets go.
+//! The task sends requests to the keeper in order, passes reports on to the owner, and ends when either side closes
+//! the connection.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,24 +30,24 @@ pub(crate) enum KeeperEvent {
 /// Where a keeper comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Descent {
-    /// Our yard forked it for us: it is its child, and of the same program.
+    /// This daemon's yard forked it: it is the yard's child and runs the same program.
     Ours,
-    /// It was there before us: it may be a former yard's child, or of an older program.
+    /// It existed before this daemon: it may be a former yard's child, or run an older program.
     Found,
 }
 
 /// The owner's end of a link. Dropping it closes the connection.
 #[derive(Debug)]
 pub(crate) struct KeeperLink {
-    /// Which link of the daemon's life this is, so that a late word of a former one is known as such.
+    /// Numbers the links of a daemon, so that late reports over a former link can be ignored.
     pub(crate) number: u64,
     pub(crate) descent: Descent,
     words: mpsc::UnboundedSender<Say>,
-    /// For those who must see whether the keeper is still at the other end.
+    /// For tasks that check whether the keeper is still at the other end.
     pub(crate) socket: Arc<KeeperSocket>,
 }
 
-/// What a link's task is told.
+/// A command to a link's task.
 #[derive(Debug)]
 enum Say {
     /// This goes to the keeper.
@@ -83,9 +83,9 @@ impl KeeperLink {
         self.words.send(Say::Request(request, descriptors)).ok();
     }
 
-    /// From now on this is the link to the keeper of another session, by another number.
+    /// Makes this the link to the keeper of another session, with another number.
     ///
-    /// If the keeper has gone it is not, and never will be: the end of the link is or was told by its former number.
+    /// Returns false if the keeper has gone: the end of the link is reported with its former number.
     pub(crate) fn is_now(&mut self, session: SessionId, number: u64) -> bool {
         self.number = number;
         self.words.send(Say::IsNow(session, number)).is_ok()
@@ -102,7 +102,7 @@ struct Attendant {
 
 /// Why a link has ended.
 enum Over {
-    /// Its owner has let go.
+    /// The owner has dropped it.
     LetGo,
     /// Nothing can be said or heard any more.
     Closed(KeeperClientError),
@@ -114,7 +114,7 @@ impl Attendant {
             if !matches!(why, KeeperClientError::Closed) {
                 tracing::warn!(session = %self.session, %why, "the link to a keeper broke");
             }
-            // Whose keeper it was meant to be last is who must hear of it.
+            // The owner is told with the session that the keeper was meant for last.
             self.queue.close();
             while let Ok(said) = self.queue.try_recv() {
                 if let Say::IsNow(session, number) = said {
@@ -170,8 +170,8 @@ impl Attendant {
     /// Takes all that is there.
     fn take_reports(&self) -> Result<(), KeeperClientError> {
         let client = self.socket.get_ref();
-        // A keeper that went with words of ours unread makes the kernel say so once, before it hands out the
-        // keeper's own last words: so the end is believed when it is told twice.
+        // If a keeper exits with unread requests, the kernel reports the end of the connection once before it delivers the
+        // keeper's last reports: so the end counts only when it is reported twice.
         let next = || match client.receive() {
             Err(KeeperClientError::Closed) => client.receive(),
             received => received,
@@ -184,7 +184,7 @@ impl Attendant {
         Ok(())
     }
 
-    /// Sends as much as the socket takes.
+    /// Sends as much as the socket accepts.
     fn send_waiting(
         &self,
         waiting: &mut VecDeque<(KeeperRequest, Vec<OwnedFd>)>,

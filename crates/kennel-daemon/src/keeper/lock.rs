@@ -1,9 +1,9 @@
-//! The lock of a launch: whoever could be its keeper holds it open, so a free lock proves that no keeper
-//! exists or will.
+//! The lock of a launch: every process that could be its keeper holds it open, so a free lock proves that no keeper
+//! exists or will exist.
 //!
-//! The file says where the launch came from, written before a keeper is asked for. So a file that says
-//! nothing proves as much: no keeper was ever asked for in this boot. The keeper adds who it is, and who the
-//! agent is, see [`crate::keeper::lock_note`].
+//! The file contains the origin of the launch, written before a keeper is requested. So an empty file proves as much:
+//! no keeper was requested in this boot. The keeper adds its own identity and the agent's, see
+//! [`crate::keeper::lock_note`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -29,25 +29,25 @@ pub(crate) struct Origin {
     inode: u64,
 }
 
-/// Whether what a lock stands for can still exist.
+/// Whether the processes of a lock can still exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// It is of this boot and pid namespace.
+    /// It belongs to this boot and pid namespace.
     Ours,
-    /// It is of another: nothing of it can be left.
+    /// It belongs to another: no process can be left.
     Bygone,
-    /// The folder was copied: what it speaks of belongs to another home.
+    /// The folder was copied: its processes belong to another home.
     Copied,
 }
 
-/// What a look at a lock found.
+/// The state of a lock.
 #[derive(Debug)]
 pub(crate) enum LockLook {
-    /// Somebody holds it.
+    /// A process holds it.
     Held(Option<(Origin, Era)>),
-    /// Nobody holds it.
+    /// No process holds it.
     Free(Option<(Origin, Era)>),
-    /// There is none.
+    /// The file does not exist.
     Missing,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn make(folder: &Path, yard: &ProcessIdentity) -> io::Result<File> {
     let mut file = options.write(true).create_new(true).mode(0o600).open(folder.join(LOCK))?;
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     let inode = file.metadata()?.ino();
-    // Without it only the namespace's number tells it from another.
+    // Without it, only the namespace's number distinguishes it from another.
     static INIT: LazyLock<String> = LazyLock::new(|| {
         identity::init().map(|init| format!("init {}\n", init.to_record())).unwrap_or_default()
     });
@@ -66,14 +66,14 @@ pub(crate) fn make(folder: &Path, yard: &ProcessIdentity) -> io::Result<File> {
     Ok(file)
 }
 
-/// Looks at the lock in a session's folder. An error says nothing about it.
+/// Reads the lock in a session's folder. An error proves nothing.
 pub(crate) fn look(folder: &Path) -> io::Result<LockLook> {
     let mut file = match File::open(folder.join(LOCK)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockLook::Missing),
         Err(error) => return Err(error),
     };
-    // A shared one: two who look at once must not take each other for a keeper.
+    // A shared lock: two readers must not take each other for a keeper.
     let free = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => true,
         Err(Errno::AGAIN) => false,
@@ -100,7 +100,7 @@ fn parse(text: &str) -> Option<Origin> {
             (Some(ProcessIdentity::parse(init)?), rest)
         }
     };
-    // A line is whole only with its end. What follows is its keeper's.
+    // A line counts only with its line break. The keeper's lines follow.
     let inode = rest.strip_prefix("file ")?.split_once('\n')?.0.parse().ok()?;
     Some(Origin { yard: ProcessIdentity::parse(yard)?, init, inode })
 }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_held_as_long_as_somebody_has_it_open() {
+    fn a_lock_is_held_as_long_as_a_process_has_it_open() {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(look(folder.path()).unwrap(), LockLook::Missing));
         let lock = make(folder.path(), &me()).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn another_boot_another_namespace_and_a_copy_are_told_apart() {
+    fn distinguishes_another_boot_another_namespace_and_a_copy() {
         let folder = tempfile::tempdir().unwrap();
         let boot = "00000000-0000-0000-0000-000000000000".to_owned();
         let path = folder.path().join(LOCK);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_not_written_whole_says_nothing() {
+    fn ignores_a_file_that_was_not_written_completely() {
         let record = me().to_record();
         assert!(parse(&format!("yard {record}\nfile 12\n")).is_some());
         assert!(parse(&format!("yard {record}\ninit {record}\nfile 12\n")).is_some());
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// A container that was started again: the number of its pid namespace may be the same.
+    /// A restarted container may have a pid namespace with the same number.
     #[test]
     fn another_first_process_is_another_era() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! What a keeper notes of itself in the file of its lock, for those who have nothing else.
+//! The note of a keeper in the file of its lock, for a daemon that has no other record.
 //!
-//! The register may not have it: what is not durable is written a moment later, and a daemon may die before.
+//! The register may lack it: records that are not durable are written a moment later, and the daemon may die before.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::keeper::lock::LOCK;
 /// How the first line of a note begins.
 const KEEPER: &str = "keeper ";
 
-/// What a keeper noted.
+/// What a keeper has noted.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeeperNote {
     /// The agent, once there is one.
@@ -21,7 +21,7 @@ pub(crate) struct KeeperNote {
     pub(crate) pen: Option<NotedPen>,
 }
 
-/// A pen, as a keeper noted it.
+/// A pen in a keeper's note.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotedPen {
     /// Only the subtree.
@@ -31,7 +31,7 @@ pub(crate) enum NotedPen {
 }
 
 impl KeeperNote {
-    /// Reads it; none if there is none.
+    /// Reads the note; none if the keeper has not written one.
     pub(crate) fn read(folder: &Path) -> io::Result<Option<Self>> {
         match std::fs::read_to_string(folder.join(LOCK)) {
             Ok(text) if text.lines().any(|line| line.starts_with(KEEPER)) => {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_is_understood_as_far_as_it_goes() {
+    fn parses_a_note_as_far_as_it_was_written() {
         let whole = "keeper 7\nagent 8 inode 99 boot b-1 namespace 5\npen /sys/fs/cgroup/x\n";
         let agent = ProcessIdentity {
             boot: "b-1".into(),
@@ -91,12 +91,12 @@ mod tests {
     }
 
     #[test]
-    fn no_note_is_none() {
+    fn a_lock_without_a_keepers_lines_has_no_note() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(KeeperNote::read(folder.path()).unwrap(), None);
         let lock = folder.path().join(LOCK);
         std::fs::write(&lock, "yard b-1 5 6 inode 7\nfile 8\n").unwrap();
-        assert_eq!(KeeperNote::read(folder.path()).unwrap(), None, "a lock alone is no note");
+        assert_eq!(KeeperNote::read(folder.path()).unwrap(), None, "no line of a keeper");
         std::fs::write(&lock, "yard b-1 5 6 inode 7\nfile 8\nkeeper 9\n").unwrap();
         assert_eq!(KeeperNote::read(folder.path()).unwrap(), Some(KeeperNote::default()));
     }

@@ -1,7 +1,7 @@
-//! The process of a keeper, by a handle that is certain.
+//! The process of a keeper, by a handle that can't mean another process.
 //!
-//! A number is only believed while a connection proves that it is still the keeper's: the handle is opened
-//! first, the connection looked at afterwards. A keeper that ends closes it.
+//! A pid counts only while a connection proves that it is still the keeper's: first the handle is opened, then the
+//! connection is checked. A keeper that ends closes it.
 
 use std::io;
 
@@ -11,12 +11,12 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 
 use crate::os::async_fd;
 
-/// A handle on the keeper with this pid, which holds the other end of `connection`; none if it has ended.
+/// Returns a handle to the keeper with this pid, which has the other end of `connection`; none if it has ended.
 pub(crate) fn open(pid: i32, connection: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
     let own = rustix::process::getpid().as_raw_pid();
     let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid());
     if pid <= 1 || pid == own || pid == parent {
-        return Err(io::Error::other(format!("pid {pid} can't be a keeper's")));
+        return Err(io::Error::other(format!("pid {pid} can't be a keeper")));
     }
     let handle = pidfd::open(pid)?;
     Ok(if has_hung_up(connection)? { None } else { handle })
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_is_given_only_while_the_connection_stands() {
+    fn returns_a_handle_only_while_the_connection_exists() {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let (ours, theirs) = Channel::pair().unwrap();
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_we_nor_our_parent_nor_init_are_keepers() {
+    fn refuses_the_daemon_its_parent_and_init() {
         let (ours, _theirs) = Channel::pair().unwrap();
         let own = rustix::process::getpid().as_raw_pid();
         let parent = rustix::process::getppid().unwrap().as_raw_pid();

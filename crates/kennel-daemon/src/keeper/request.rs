@@ -1,4 +1,4 @@
-//! A few words with a keeper over a connection of their own.
+//! Requests to a keeper over a connection of their own.
 
 use std::io;
 use std::path::Path;
@@ -10,12 +10,12 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::keeper::link::KeeperSocket;
 use crate::os::async_fd;
 
-/// Why a conversation led nowhere.
+/// Why a request to a keeper failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeeperRequestError {
-    /// Nobody listens.
-    #[error("no keeper listens")]
-    NobodyListens,
+    /// No process listens on the keeper's socket.
+    #[error("no keeper is listening")]
+    NotListening,
     /// The keeper refuses.
     #[error("{0}")]
     Refused(String),
@@ -30,16 +30,16 @@ impl From<io::Error> for KeeperRequestError {
     }
 }
 
-/// A connection on which one side asks and waits for the answer. Every wait is the caller's to bound.
+/// A connection for requests and their answers. The caller must limit the time of every wait.
 #[derive(Debug)]
 pub(crate) struct KeeperConnection(KeeperSocket);
 
-/// How a keeper greets.
+/// A keeper's greeting.
 #[derive(Debug)]
 pub(crate) struct Greeting {
     /// The secret of its launch.
     pub(crate) token: String,
-    /// What it speaks.
+    /// Its protocol version.
     pub(crate) version: u32,
 }
 
@@ -50,7 +50,7 @@ impl KeeperConnection {
         match KeeperClient::connect(folder) {
             Ok(client) => Ok(Self(async_fd::watch(client)?)),
             Err(error) if matches!(error.kind(), NotFound | ConnectionRefused) => {
-                Err(KeeperRequestError::NobodyListens)
+                Err(KeeperRequestError::NotListening)
             }
             Err(error) => Err(error.into()),
         }
@@ -76,7 +76,7 @@ impl KeeperConnection {
         }
     }
 
-    /// Waits for the report in which `pick` finds an answer; others are passed over.
+    /// Waits for the report in which `pick` finds an answer; other reports are dropped.
     pub(crate) async fn hear<T>(
         &self,
         mut pick: impl FnMut(KeeperReport, Vec<OwnedFd>) -> Option<T>,
@@ -96,23 +96,23 @@ impl KeeperConnection {
         }
     }
 
-    /// Takes in what was said so far, and heeds none of it.
+    /// Drops the reports that have arrived.
     pub(crate) fn pass_over(&self) -> Result<(), KeeperRequestError> {
         while self.0.get_ref().receive()?.is_some() {}
         Ok(())
     }
 
-    /// The connection, for other uses.
+    /// Returns the connection, for other uses.
     pub(crate) fn into_socket(self) -> KeeperSocket {
         self.0
     }
 
-    /// The connection itself.
+    /// Returns the descriptor of the connection.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_ref().as_fd()
     }
 
-    /// The pid of the process that listens, as this process sees it.
+    /// Returns the pid of the process that listens, as this process sees it.
     pub(crate) fn peer(&self) -> io::Result<i32> {
         Ok(rustix::net::sockopt::socket_peercred(self.0.get_ref())?.pid.as_raw_pid())
     }

@@ -1,4 +1,4 @@
-//! The words of pens and keepers in those of the core.
+//! Translation of the types of pens and keepers into those of the core, and the texts of the event log.
 
 use kennel_types::LaunchFailure;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) fn survivor(survivor: &kennel_pen::Survivor) -> Survivor {
     Survivor { pid: survivor.pid, name: survivor.name.clone(), why: survivor.why.to_string() }
 }
 
-/// The limits of time that a launch was ordered with: its keeper tells which one ended it, not how long that is.
+/// The time limits of a launch: its keeper reports which one has ended it, but not how long it is.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TimeLimits {
     timeout: Option<Duration>,
@@ -46,14 +46,14 @@ impl From<&SessionSpec> for TimeLimits {
     }
 }
 
-/// Who has stopped a session, if only its keeper knows that somebody did.
-const UNRECORDED: &str = "somebody who told its keeper and is not on record";
+/// Who has stopped a session, if only its keeper knows of the stop.
+const UNRECORDED: &str = "a client that is not on record";
 
-/// The end and its reason, if the keeper has one of its own.
+/// Returns the end, and the reason if the keeper knows it.
 pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Reason>) {
     let exit = outcome.status.as_ref().map_or(Exit::NeverRan, exit);
     let reason = match &outcome.cause {
-        // A newer keeper may have reasons that are not known here.
+        // A newer keeper may have reasons that are unknown here.
         Cause::Ended | Cause::Dismissed | Cause::Other(_) => None,
         Cause::TimedOut => Some(Reason::TimedOut { limit: limits.timeout.unwrap_or_default() }),
         Cause::Idle => Some(Reason::Idle { limit: limits.idle.unwrap_or_default() }),
@@ -86,7 +86,7 @@ pub(crate) fn gone(outcome: &Outcome, limits: TimeLimits) -> Event {
     }
 }
 
-/// What is owed after a keeper's last word, beyond what is owed anyway.
+/// Returns what is owed after a keeper's last report, beyond what is owed anyway.
 pub(crate) fn owed(outcome: &Outcome, pen: Option<&str>) -> Option<OwedKind> {
     let path = pen.filter(|_| outcome.folder_left)?;
     Some(OwedKind::PenFolder { path: path.to_owned() })
@@ -121,7 +121,7 @@ pub(crate) fn probe(state: &KeeperState, limits: TimeLimits) -> Probe {
     }
 }
 
-/// Why something happened, for the event log.
+/// Returns why something happened, for the event log.
 pub(crate) fn cause(event: &Event) -> String {
     let owned = |text: &str| text.to_owned();
     match event {
@@ -133,8 +133,8 @@ pub(crate) fn cause(event: &Event) -> String {
         Event::Opened => owned("the program runs"),
         Event::LaunchFailed { why, .. } => format!("the launch failed: {why}"),
         Event::TurnCame => owned("its turn came"),
-        Event::Made { .. } => owned("what it needs was made"),
-        Event::MakeFailed { why, .. } => format!("what it needs could not be made: {why}"),
+        Event::Made { .. } => owned("its worktree was made"),
+        Event::MakeFailed { why, .. } => format!("can't make its worktree: {why}"),
         Event::BecameReady { how } => format!("it is ready: {how}"),
         Event::ReadyOverdue { saw: None } => owned("it was not ready in time"),
         Event::ReadyOverdue { saw: Some(saw) } => format!("it was not ready in time: {saw}"),
@@ -150,26 +150,26 @@ pub(crate) fn cause(event: &Event) -> String {
             ) => format!("{reason}; {exit}"),
             _ => exit.to_string(),
         },
-        Event::StillAlive { survivors } => format!("{} can't be ended", survivors.len()),
+        Event::StillAlive { survivors } => format!("can't end {} processes", survivors.len()),
         Event::KeeperLost => owned("the keeper is lost"),
         Event::PenEnded(PenEnd::Empty { .. }) => owned("the pen was ended without its keeper"),
         Event::PenEnded(PenEnd::StillAlive { survivors }) => {
-            format!("{} can't be ended", survivors.len())
+            format!("can't end {} processes", survivors.len())
         }
         Event::PenEnded(PenEnd::Unobservable { why } | PenEnd::Failed { why }) => why.clone(),
         Event::StopAsked(wish) => wish.reason.to_string(),
         Event::Probed(probe) => probe_text(probe),
         Event::Owes { .. } => owned("more is to be cleaned up"),
         Event::CleanedUp { .. } => owned("cleaned up"),
-        Event::Kept { why, .. } => format!("kept, since it has something of value: {why}"),
+        Event::Kept { why, .. } => format!("kept, because it contains something of value: {why}"),
         Event::CleanUpFailed { why, .. } => format!("not cleaned up: {why}"),
         Event::RetryDue => owned("another try"),
-        Event::Forgotten { by } => format!("given up by {by}"),
+        Event::Forgotten { by } => format!("forgotten by {by}"),
         Event::Restored => owned("the daemon was started"),
     }
 }
 
-/// Who asked for it, if somebody did.
+/// Returns who requested it, if a client did.
 pub(crate) fn by(event: &Event) -> Option<String> {
     match event {
         Event::StopAsked(wish) => match &wish.reason {
@@ -204,7 +204,7 @@ fn probe_text(probe: &Probe) -> String {
         Probe::NoKeeper => "its keeper is gone".into(),
         Probe::Silent => "its keeper does not answer".into(),
         Probe::Rebooted => "the machine was restarted".into(),
-        Probe::Failed { why } => format!("could not be looked at: {why}"),
+        Probe::Failed { why } => format!("can't be probed: {why}"),
     }
 }
 
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn no_status_is_never_zero() {
+    fn a_missing_status_is_never_zero() {
         let dismissed = gone(&outcome(None, Cause::Dismissed), TimeLimits::default());
         assert_eq!(dismissed, Event::Gone { exit: Exit::NeverRan, reason: None });
         let unknown = Status::Unknown("no idea".into());
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_by_time_says_after_how_long() {
+    fn an_end_by_a_time_limit_names_the_limit() {
         let limit = Duration::from_secs(7);
         let spec = SessionSpec { idle: Some(limit), ..SessionSpec::default() };
         let outcome = outcome(Some(Status::Code(0)), Cause::Idle);
@@ -233,10 +233,10 @@ mod tests {
         assert_eq!(reason, Some(Reason::Idle { limit }));
     }
 
-    /// A daemon that is killed before it has written down that it wants the end must not make a failure of it, which
-    /// would be repeated.
+    /// If the daemon is killed before it has recorded a stop, the end must not count as a failure, which would be
+    /// retried.
     #[test]
-    fn a_stop_that_only_the_keeper_knows_of_is_one() {
+    fn a_stop_that_only_the_keeper_knows_counts_as_a_stop() {
         let killed = Status::Signal { signal: 9, core: false, oom: false };
         let (_, reason) = end_of(&outcome(Some(killed), Cause::Stopped), TimeLimits::default());
         assert!(matches!(reason, Some(Reason::Stopped { .. })), "{reason:?}");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_left_is_owed() {
+    fn a_cgroup_that_was_left_is_owed() {
         let outcome = outcome(Some(Status::Code(0)), Cause::Ended);
         let path = "/sys/fs/cgroup/x".to_owned();
         assert_eq!(owed(&outcome, Some(&path)), Some(OwedKind::PenFolder { path }));

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use crate::event_sender::EventSender;
 use crate::os::async_fd;
 
-/// Something for the yard, with descriptors.
+/// A request to the yard, with descriptors.
 #[derive(Debug)]
 pub(crate) struct YardOrder {
     pub(crate) request: YardRequest,
@@ -51,34 +51,34 @@ pub(crate) struct YardKeepers {
     pub(crate) known: HashMap<i32, SessionId>,
 }
 
-/// How to reach the yard.
+/// The sender of requests to the yard.
 #[derive(Debug, Clone)]
 pub(crate) struct YardSender {
     orders: mpsc::UnboundedSender<YardOrder>,
     socket: Arc<AsyncFd<YardClient>>,
-    /// How many orders wait to be said.
+    /// How many orders wait to be sent.
     unsaid: Arc<AtomicUsize>,
 }
 
 impl YardSender {
-    /// Has it told, in order with all others.
+    /// Sends an order after all earlier ones.
     pub(crate) fn send(&self, order: YardOrder) -> Result<(), SendError<YardOrder>> {
         self.unsaid.fetch_add(1, Ordering::AcqRel);
         self.orders.send(order)
     }
 
-    /// The same; right now, unless others wait: then it is heard even if we are killed the next moment.
+    /// Sends an order at once, unless others wait: then the yard receives it even if the daemon is killed right after.
     pub(crate) fn send_now(&self, order: YardOrder) {
         let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
         let is_next = self.unsaid.load(Ordering::Acquire) == 0;
         if !is_next || self.socket.get_ref().send(&order.request, &descriptors).is_err() {
-            // There is no room for now; whatever else is wrong will be so again, and be told.
+            // The socket is full; any other error will occur again and be reported then.
             self.send(order).ok();
         }
     }
 }
 
-/// A yard that has told who it is.
+/// The link to a yard whose process is known.
 #[derive(Debug)]
 pub(crate) struct YardLink {
     /// Which process it is.
@@ -90,7 +90,7 @@ pub(crate) struct YardLink {
 }
 
 impl YardLink {
-    /// Asks the yard who it is, and watches the connection from then on.
+    /// Asks the yard for its pid and for what it stores, and watches the connection from then on.
     pub(crate) async fn open(
         socket: OwnedFd,
         patience: Duration,
@@ -102,7 +102,7 @@ impl YardLink {
         let mut early = Vec::new();
         let pid = tokio::time::timeout(patience, hear_pid(&socket, &mut early)).await??;
         let kept = hear_kept(&socket, &mut early, patience).await?;
-        // The yard is our parent, or a test's: in either case it is there as long as it holds the socket.
+        // The yard is the parent of the daemon or of a test: it exists as long as it has the socket.
         let gone = || io::Error::other("the yard is gone");
         let handle = pidfd::open(pid)?.ok_or_else(gone)?;
         let identity = ProcessIdentity::new(handle.as_fd(), pid)?;
@@ -117,21 +117,21 @@ impl YardLink {
         Ok(Self { identity, kept, sender, task })
     }
 
-    /// What a former daemon left with it; once.
+    /// Returns what a former daemon has stored with it, once.
     pub(crate) fn take_kept(&mut self) -> Vec<(String, LaunchOrder)> {
         std::mem::take(&mut self.kept)
     }
 
-    /// For those who have orders for it.
+    /// Returns a sender for requests.
     pub(crate) fn sender(&self) -> YardSender {
         self.sender.clone()
     }
 
-    /// Closes the connection, once everything was said.
+    /// Closes the connection once everything was sent.
     pub(crate) async fn close(self, patience: Duration) {
         drop(self.sender);
         if tokio::time::timeout(patience, self.task).await.is_err() {
-            tracing::warn!("the yard does not listen any more");
+            tracing::warn!("the yard does not read its socket any more");
         }
     }
 }
@@ -146,7 +146,7 @@ async fn hear_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) -> 
     }
 }
 
-/// Asks for what a former daemon left. A yard that does not know the question keeps nothing.
+/// Asks for what a former daemon has stored.
 async fn hear_kept(
     socket: &AsyncFd<YardClient>,
     early: &mut Vec<YardReport>,
@@ -178,13 +178,13 @@ async fn hear_kept(
     match tokio::time::timeout(patience, all).await {
         Ok(heard) => heard.map(|()| kept),
         Err(_) => {
-            tracing::warn!("the yard does not tell what it keeps");
+            tracing::warn!("the yard does not answer what it stores");
             Ok(Vec::new())
         }
     }
 }
 
-/// An order that was kept. Our position in the file is the former daemon's, so it is read from the start.
+/// Reads a stored order. The descriptor shares its position with the former daemon's, so it is read from the start.
 fn read_kept(files: Vec<OwnedFd>) -> Option<LaunchOrder> {
     let mut file = File::from(files.into_iter().next()?);
     let mut bytes = Vec::new();
@@ -192,17 +192,17 @@ fn read_kept(files: Vec<OwnedFd>) -> Option<LaunchOrder> {
     match read.map(|_| LaunchOrder::decode(&bytes)) {
         Ok(Ok(order)) => Some(order),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "what the yard keeps makes no sense");
+            tracing::warn!(%error, "can't parse what the yard stores");
             None
         }
         Err(error) => {
-            tracing::warn!(%error, "what the yard keeps can't be read");
+            tracing::warn!(%error, "can't read what the yard stores");
             None
         }
     }
 }
 
-/// Carries orders and reports until the yard is gone, or nobody has orders any more.
+/// Passes orders and reports on until the yard is gone, or all senders are dropped.
 async fn attend(
     socket: Arc<AsyncFd<YardClient>>,
     mut queue: mpsc::UnboundedReceiver<YardOrder>,
@@ -273,10 +273,10 @@ fn send_waiting(
             Err(KeeperClientError::Call(error)) => {
                 // This one can't be sent at all, which says nothing about others.
                 if let YardRequest::Fork { key } = order.request {
-                    let why = format!("the yard can't be asked: {error}");
+                    let why = format!("can't ask the yard: {error}");
                     owner.send(YardEvent::Report(YardReport::NotForked { key, why })).ok();
                 } else {
-                    tracing::error!(%error, "the yard can't be told");
+                    tracing::error!(%error, "can't send a request to the yard");
                 }
             }
             sent => {
@@ -286,7 +286,7 @@ fn send_waiting(
                 }
             }
         }
-        // With it goes our copy of the launch's lock.
+        // The daemon's copy of the launch's lock is dropped with it.
         waiting.pop_front();
         unsaid.fetch_sub(1, Ordering::AcqRel);
     }

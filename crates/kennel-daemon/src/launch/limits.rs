@@ -1,21 +1,21 @@
-//! On what terms sessions are taken in.
+//! The limits of admission.
 
 use std::time::Duration;
 
 use kennel_core::admission::Caps;
 use kennel_core::headroom::Minima;
 
-/// How long the key of a session that has ended stands for it, unless told otherwise.
+/// How long an ended session answers for its key by default.
 const KEY_RETENTION: Duration = Duration::from_secs(24 * 3600);
 
-/// What is asked before a session may start.
+/// What is checked before a session may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchLimits {
-    /// How many there may be at once.
+    /// How many sessions may exist at once.
     pub caps: Caps,
-    /// What must be free.
+    /// What must be free on the machine.
     pub minima: Minima,
-    /// How long the key of one that has ended stands for it.
+    /// How long an ended session answers for its key.
     pub key_retention: Duration,
 }
 

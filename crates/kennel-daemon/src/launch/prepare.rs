@@ -1,4 +1,4 @@
-//! Asking the yard for a keeper.
+//! Preparing a launch: the folder, the token, the lock, and the order for the keeper.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, Write};
@@ -15,18 +15,18 @@ use crate::keeper::lock;
 use crate::keeper::yard::YardOrder;
 use crate::os::home::TOKEN_FILE;
 
-/// How many descriptors come before the keeper's end of the socket: those of order and lock.
+/// How many descriptors come before the keeper's end of the socket: the order and the lock.
 pub(crate) const BEFORE_SOCKET: usize = 2;
 
-/// What a keeper needs to begin.
+/// The input of a preparation.
 #[derive(Debug)]
 pub(crate) struct Preparation {
-    /// The daemon's number for it.
+    /// The key of the fork request.
     pub(crate) key: u64,
-    /// The session's folder, which is made.
+    /// The session's folder, which is created.
     pub(crate) folder: PathBuf,
     pub(crate) order: LaunchOrder,
-    /// The keeper's end of the socket to the daemon; none for one that has it already.
+    /// The keeper's end of the socket to the daemon; none for a spare keeper, which has it already.
     pub(crate) socket: Option<OwnedFd>,
     /// Its standard input.
     pub(crate) stdin: Option<OwnedFd>,
@@ -34,17 +34,17 @@ pub(crate) struct Preparation {
     pub(crate) yard: ProcessIdentity,
 }
 
-/// What is asked, and of whom.
+/// A prepared launch.
 #[derive(Debug)]
 pub(crate) enum Prepared {
-    /// The yard, for a new keeper.
+    /// The request to the yard for a new keeper.
     New(YardOrder),
-    /// A keeper that is free.
+    /// The descriptors for a spare keeper.
     Spare(Vec<OwnedFd>),
 }
 
 impl Preparation {
-    /// Makes folder and lock, and puts together what the yard is asked. Blocks on the disk.
+    /// Creates the folder and the lock, and returns what is sent. Blocks on the disk.
     pub(crate) fn prepare(mut self) -> io::Result<Prepared> {
         if let Some(prompt) = self.order.prompt.take() {
             self.stdin = Some(in_memory(&prompt)?);
@@ -78,7 +78,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     match builder.create(folder) {
-        // The first session of a home, or somebody removed the folder of all.
+        // The first session of a home, or the folder of all sessions was removed.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if let Some(above) = folder.parent() {
                 DirBuilder::new().recursive(true).mode(0o700).create(above)?;
@@ -89,7 +89,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Nobody but the owner can read it, from the first moment on.
+/// Writes the token so that only the owner can read it from the first moment on.
 fn write_token(folder: &Path, token: &str) -> io::Result<()> {
     let mut options = File::options();
     let mut file =
@@ -97,7 +97,7 @@ fn write_token(folder: &Path, token: &str) -> io::Result<()> {
     file.write_all(token.as_bytes())
 }
 
-/// The environment is in there: it goes by memory, never by disk.
+/// Returns a file in memory: the environment in it must not be written to disk.
 pub(crate) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(rustix::fs::memfd_create("kennel-order", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;
@@ -118,7 +118,7 @@ mod tests {
     use crate::launch::request::{LaunchRequest, tests::request};
 
     #[test]
-    fn what_the_yard_gets_is_whole_and_the_lock_goes_with_it() {
+    fn the_request_to_the_yard_is_complete_and_has_the_lock() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("sessions/abc");
         let pid = rustix::process::getpid().as_raw_pid();
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(secret, token.secret());
         let mode = std::fs::metadata(folder.join(TOKEN_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert!(preparation().prepare().is_err(), "nothing is launched twice");
+        assert!(preparation().prepare().is_err(), "a launch is prepared once");
         drop(asked);
         assert!(matches!(lock::look(&folder).unwrap(), LockLook::Free(_)));
     }

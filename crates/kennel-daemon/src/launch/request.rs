@@ -1,4 +1,4 @@
-//! From what a client asks for to what a keeper is told.
+//! The checked request for a launch: from the client's request to the keeper's order.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -19,9 +19,9 @@ use crate::prompt::command;
 use crate::prompt::settle::SettledPrompt;
 use crate::readiness;
 
-/// Variables that tell git which repository, index or files to work on, whatever the folder (see
+/// Variables that point git to a repository, index or files independent of the folder (see
 /// `git rev-parse --local-env-vars`): a session that is started from a git hook has them.
-const LEADS_ELSEWHERE: &[&str] = &[
+const GIT_ENV_VARS: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
     "GIT_DIR",
@@ -36,17 +36,17 @@ const LEADS_ELSEWHERE: &[&str] = &[
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 ];
-/// The longest name.
+/// The longest session name.
 const LONGEST_NAME: usize = 64;
 /// How many special characters `termios` has at most.
-const MOST_CHARACTERS: usize = 64;
+const CHARACTER_LIMIT: usize = 64;
 
-/// A request that makes sense. What is in it is exact, and is written down nowhere but for the spec.
+/// A checked request. Its values are exact; only the spec is recorded.
 pub(crate) struct LaunchRequest {
     pub(crate) spec: SessionSpec,
-    /// The id that it will have, if that had to be known before.
+    /// The id of the session, if it had to be made before admission.
     pub(crate) id: Option<SessionId>,
-    /// Whether it waits in line if it may not start at once.
+    /// Whether it is queued if it can't start at once.
     pub(crate) queue: bool,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
@@ -56,19 +56,19 @@ pub(crate) struct LaunchRequest {
     terminal: Option<TerminalOrder>,
     stdin: Stdin,
     given: Option<OwnedFd>,
-    /// What it reads from its standard input, if it is a prompt.
+    /// The prompt that the agent reads from its standard input.
     prompt: Option<Arc<[u8]>>,
 }
 
 impl std::fmt::Debug for LaunchRequest {
-    /// Without the environment: it has secrets in it.
+    /// Omits the environment, which may contain secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LaunchRequest").finish_non_exhaustive()
     }
 }
 
 impl LaunchRequest {
-    /// Takes a request, with the descriptor that was left for it, if it names one.
+    /// Checks a request; `given` is the standard input that the client has handed over.
     pub(crate) fn new(request: CreateRequest, given: Option<OwnedFd>) -> Result<Self, ApiError> {
         let mut spec = request.spec.with_zero_off();
         if let Some(name) = &spec.name {
@@ -80,7 +80,7 @@ impl LaunchRequest {
         readiness::check(&spec)?;
         if spec.output_limit < MIN_LIMIT {
             return Err(ApiError::invalid(format!(
-                "output_limit {} is too little: a journal needs {MIN_LIMIT} bytes",
+                "invalid output_limit {}: expected at least {MIN_LIMIT} bytes",
                 spec.output_limit
             )));
         }
@@ -101,7 +101,10 @@ impl LaunchRequest {
             return Err(ApiError::invalid(format!("cwd {cwd:?} is not absolute")));
         }
         if request.umask > 0o777 {
-            return Err(ApiError::invalid(format!("umask {:o} is none", request.umask)));
+            return Err(ApiError::invalid(format!(
+                "invalid umask {:o}: expected an octal number up to 777",
+                request.umask
+            )));
         }
         let limits = request.limits.into_iter().map(limit).collect::<Result<_, _>>()?;
         let terminal = spec.terminal.map(|size| TerminalOrder {
@@ -113,7 +116,7 @@ impl LaunchRequest {
             stderr_apart: request.stderr_apart,
         });
         let characters = terminal.as_ref().and_then(|terminal| terminal.settings.as_ref());
-        if characters.is_some_and(|settings| settings.characters.len() > MOST_CHARACTERS) {
+        if characters.is_some_and(|settings| settings.characters.len() > CHARACTER_LIMIT) {
             return Err(ApiError::invalid("terminal_settings has too many special characters"));
         }
         let stdin = match (&request.stdin, &given) {
@@ -123,20 +126,20 @@ impl LaunchRequest {
             (StdinFrom::Pipe, _) => Stdin::Pipe,
             (StdinFrom::Deposit { .. }, Some(_)) => Stdin::Given,
             (StdinFrom::Deposit { .. }, None) => {
-                return Err(ApiError::invalid("nothing was left at the deposit under this ticket")
-                    .hint("leave standard input there first; it is kept for 30 seconds"));
+                return Err(ApiError::invalid("unknown stdin ticket (tickets expire after 30 s)")
+                    .hint("hand over standard input first, then send the request"));
             }
         };
         let given = given.filter(|_| stdin == Stdin::Given);
         spec.stdin = terminal.is_some() || stdin == Stdin::Pipe;
-        // What was decided on a worktree is ours to say.
+        // Clients can't set what the daemon decides about a worktree.
         spec.worktree = spec.worktree.as_ref().map(WorktreeSpec::as_asked);
         let (umask, queue) = (request.umask, request.queue);
         let (id, prompt) = (None, prompt.map(Arc::from));
         Ok(Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt })
     }
 
-    /// The surroundings of a client, of which prompts are made later: see [`LaunchRequest::asking`].
+    /// Returns a client's environment, from which prompts are made later: see [`LaunchRequest::asking`].
     pub(crate) fn surroundings(
         env: Environment,
         cwd: OsText,
@@ -155,12 +158,12 @@ impl LaunchRequest {
         Self::new(request, None)
     }
 
-    /// Whether it asks for a worktree on which nobody has decided yet.
+    /// Whether it requests a worktree that is not planned yet.
     pub(crate) fn wants_plan(&self) -> bool {
         self.spec.worktree.as_ref().is_some_and(|worktree| worktree.record.is_none())
     }
 
-    /// Whether it has a worktree, or asks for one.
+    /// Whether it has or requests a worktree.
     pub(crate) fn has_worktree(&self) -> bool {
         self.spec.worktree.is_some()
     }
@@ -169,7 +172,7 @@ impl LaunchRequest {
         &self.env
     }
 
-    /// The command of a prompt was decided on. What the client has set in its environment stays.
+    /// Sets the command of a prompt. Variables that the client has set stay.
     pub(crate) fn set_command(&mut self, argv: Vec<String>, env: Vec<(String, String)>) {
         self.spec.argv.clone_from(&argv);
         self.argv = argv.into_iter().map(OsString::from).collect();
@@ -191,7 +194,7 @@ impl LaunchRequest {
         }
     }
 
-    /// A prompt with the surroundings of this one.
+    /// Returns a prompt with the environment of this request.
     pub(crate) fn asking(&self, spec: SessionSpec, prompt: &str) -> Self {
         let mut spec = spec.with_zero_off();
         spec.stdin = false;
@@ -205,7 +208,7 @@ impl LaunchRequest {
         }
     }
 
-    /// It starts in this folder, whatever the client's is.
+    /// Starts it in this folder instead of the client's.
     pub(crate) fn set_folder(&mut self, cwd: &str) {
         cwd.clone_into(&mut self.spec.cwd);
         self.cwd = PathBuf::from(cwd);
@@ -214,21 +217,21 @@ impl LaunchRequest {
         }
     }
 
-    /// The folder that the client stands in.
+    /// The client's working folder.
     pub(crate) fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// It starts in this folder of its worktree, and nothing leads its git elsewhere.
+    /// Starts it in this folder of its worktree, without the variables that point git elsewhere.
     pub(crate) fn move_into_worktree(&mut self, cwd: PathBuf) {
-        self.env.retain(|(name, _)| !LEADS_ELSEWHERE.iter().any(|other| name == *other));
+        self.env.retain(|(name, _)| !GIT_ENV_VARS.iter().any(|other| name == *other));
         for (_, value) in self.env.iter_mut().filter(|(name, _)| name == "PWD") {
             *value = cwd.clone().into();
         }
         self.cwd = cwd;
     }
 
-    /// Another launch of what was asked for so, with somebody's surroundings.
+    /// Returns another launch of a session, with the environment of the client that resumes it.
     pub(crate) fn resumed(
         mut spec: SessionSpec,
         request: ResumeRequest,
@@ -236,8 +239,8 @@ impl LaunchRequest {
     ) -> Result<Self, ApiError> {
         let replaced = |text: &String| text.contains(char::REPLACEMENT_CHARACTER);
         if spec.argv.iter().chain([&spec.cwd]).any(replaced) {
-            let what = "its command or folder had bytes that are no UTF-8, which are not on record";
-            return Err(ApiError::conflict(what).hint("start it anew with `kennel run`"));
+            let what = "its command or folder is not valid UTF-8 and was not recorded exactly";
+            return Err(ApiError::conflict(what).hint("start a new session with `kennel run`"));
         }
         // Its streams are of the same kind as before.
         let stdin = match request.stdin {
@@ -245,7 +248,7 @@ impl LaunchRequest {
             StdinFrom::Pipe => StdinFrom::Null,
             other => other,
         };
-        // An older version took less, and kept as much as this.
+        // An older version accepted a lower limit, and kept this much.
         spec.output_limit = spec.output_limit.max(MIN_LIMIT);
         spec.asked_by = request.by;
         spec.parent = request.parent;
@@ -272,7 +275,7 @@ impl LaunchRequest {
         Ok(launch)
     }
 
-    /// The same once more. A standard input that was given is used up: there is none then.
+    /// Returns a copy for a further launch. A standard input that was handed over is used up.
     pub(crate) fn once_more(&self) -> Self {
         Self {
             spec: self.spec.clone(),
@@ -293,14 +296,14 @@ impl LaunchRequest {
         }
     }
 
-    /// What a former daemon would have launched.
+    /// Returns a launch that a former daemon has stored with the yard.
     pub(crate) fn kept(spec: SessionSpec, order: LaunchOrder) -> Self {
         let LaunchOrder { argv, env, cwd, umask, limits, terminal, stdin, prompt, .. } = order;
         let (id, queue, given, prompt) = (None, true, None, prompt.map(Arc::from));
         Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt }
     }
 
-    /// The order for the keeper, and what comes along as its standard input.
+    /// Returns the order for the keeper, and the standard input.
     pub(crate) fn order(
         self,
         name: PenName,
@@ -309,7 +312,7 @@ impl LaunchRequest {
         folder: PathBuf,
     ) -> (LaunchOrder, Option<OwnedFd>) {
         let mut env = self.env;
-        // Those of a session that we were asked from are not meant.
+        // The client's own variables with these names are those of the session that it runs in.
         let own = own_variables(&name, token, home, &folder);
         env.retain(|(name, _)| own.iter().all(|(own, _)| name != own));
         env.extend(own.map(|(name, value)| (name.into(), value)));
@@ -350,7 +353,7 @@ impl LaunchRequest {
     }
 }
 
-/// What an agent is told about its session, so that it can report: none of it is written down but for the token.
+/// Returns the variables with which an agent can report about its session. Only the token is written to disk.
 fn own_variables(
     name: &PenName,
     token: &LaunchToken,
@@ -366,19 +369,19 @@ fn own_variables(
     ]
 }
 
-/// Names are typed and printed: no blanks, nothing invisible, nothing that looks like an option.
+/// Checks a session name: no whitespace, no control characters, no leading dash.
 pub(crate) fn check_name(name: &str) -> Result<(), ApiError> {
     let sound = |c: char| !c.is_whitespace() && !c.is_control() && c != '/';
     let length = name.chars().count();
     if kennel_types::looks_like_id(name) {
-        let text = format!("{name:?} is no name for a session: it looks like the id of one");
-        return Err(ApiError::invalid(text).hint("choose a name that people can tell from an id"));
+        let text = format!("invalid session name {name:?}: it looks like an id");
+        return Err(ApiError::invalid(text).hint("choose a name that does not look like an id"));
     }
     if (1..=LONGEST_NAME).contains(&length) && name.chars().all(sound) && !name.starts_with('-') {
         return Ok(());
     }
-    Err(ApiError::invalid(format!("{name:?} is no name for a session")).hint(format!(
-        "a name has 1 to {LONGEST_NAME} characters without blanks or /, and does not begin with -"
+    Err(ApiError::invalid(format!("invalid session name {name:?}")).hint(format!(
+        "a name has 1 to {LONGEST_NAME} characters without spaces or /, and does not begin with -"
     )))
 }
 
@@ -386,7 +389,7 @@ fn check_signal(number: i32) -> Result<(), ApiError> {
     if rustix::process::Signal::from_named_raw(number).is_some() {
         return Ok(());
     }
-    Err(ApiError::invalid(format!("stop_signal {number} is no signal")))
+    Err(ApiError::invalid(format!("invalid stop_signal {number}: there is no such signal")))
 }
 
 fn exact(text: OsText, what: &str) -> Result<OsString, ApiError> {
@@ -398,7 +401,7 @@ fn exact(text: OsText, what: &str) -> Result<OsString, ApiError> {
 
 fn no_nul(text: &OsStr, what: &str) -> Result<(), ApiError> {
     if text.as_bytes().contains(&0) {
-        return Err(ApiError::invalid(format!("{what} has a NUL byte in it")));
+        return Err(ApiError::invalid(format!("{what} contains a NUL byte")));
     }
     Ok(())
 }
@@ -407,7 +410,7 @@ fn no_nul(text: &OsStr, what: &str) -> Result<(), ApiError> {
 fn variable((name, value): (OsText, OsText)) -> Result<(OsString, OsString), ApiError> {
     let name = exact(name, "env")?;
     if name.is_empty() || name.as_bytes().contains(&b'=') {
-        return Err(ApiError::invalid(format!("env: {name:?} is no name of a variable")));
+        return Err(ApiError::invalid(format!("env: invalid variable name {name:?}")));
     }
     let wrong = || ApiError::invalid(format!("env: the value of {name:?} is not hex"));
     let value = OsString::try_from(value).map_err(|_| wrong())?;
@@ -417,7 +420,9 @@ fn variable((name, value): (OsText, OsText)) -> Result<(OsString, OsString), Api
 
 fn limit((resource, soft, hard): (u32, u64, u64)) -> Result<ResourceLimit, ApiError> {
     if soft > hard {
-        return Err(ApiError::invalid(format!("limit {resource}: soft is above hard")));
+        return Err(ApiError::invalid(format!(
+            "limit {resource}: the soft limit is above the hard one"
+        )));
     }
     Ok(ResourceLimit { resource, soft, hard })
 }
@@ -459,7 +464,7 @@ pub(crate) mod tests {
         assert!(refusal(|r| r.argv.push(OsText::Bytes { hex: "f".into() })).contains("hex"));
         assert!(refusal(|r| r.cwd = plain("relative")).contains("absolute"));
         assert!(refusal(|r| r.env.0.push((plain("A=B"), plain("")))).contains("A=B"));
-        assert!(refusal(|r| r.env.0.push((plain(""), plain("")))).contains("variable"));
+        assert!(refusal(|r| r.env.0.push((plain(""), plain("")))).contains("variable name"));
         assert!(refusal(|r| r.umask = 0o1000).contains("umask"));
         assert!(refusal(|r| r.limits.push((7, 2, 1))).contains("soft"));
         for too_little in [0, MIN_LIMIT - 1] {
@@ -470,7 +475,7 @@ pub(crate) mod tests {
         assert!(refusal(|r| r.spec.name = Some("two words".into())).contains("two words"));
         assert!(refusal(|r| r.spec.name = Some("--all".into())).contains("--all"));
         let ticket = "0".repeat(32);
-        assert!(refusal(|r| r.stdin = StdinFrom::Deposit { ticket }).contains("deposit"));
+        assert!(refusal(|r| r.stdin = StdinFrom::Deposit { ticket }).contains("stdin ticket"));
     }
 
     #[test]
@@ -483,7 +488,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn in_a_worktree_nothing_leads_git_elsewhere() {
+    fn in_a_worktree_no_variable_points_git_elsewhere() {
         let mut request = request(&["true"]);
         for (name, value) in [("PWD", "/old"), ("GIT_DIR", "/old/.git"), ("GIT_EDITOR", "vi")] {
             request.env.0.push((OsText::Plain(name.into()), OsText::Plain(value.into())));
@@ -491,7 +496,7 @@ pub(crate) mod tests {
         let told = WorktreeSpec { record: Some("{}".into()), ..WorktreeSpec::default() };
         request.spec.worktree = Some(told);
         let mut launch = LaunchRequest::new(request, None).unwrap();
-        assert!(launch.wants_plan(), "what a client says was decided is not believed");
+        assert!(launch.wants_plan(), "a client can't set the plan");
         launch.move_into_worktree("/tree/sub".into());
         let env: Vec<_> = launch.env().iter().map(|(n, v)| (n.to_str(), v.to_str())).collect();
         assert_eq!(
@@ -503,7 +508,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_order_is_exact_and_knows_the_home() {
+    fn the_order_is_exact_and_has_the_variables_of_the_session() {
         let mut request = request(&["printf"]);
         request.argv.push(OsText::Bytes { hex: "ff00".replace("00", "41") });
         for name in ["KENNEL_HOME", "KENNEL_TOKEN", "KENNEL_SESSION"] {
@@ -520,8 +525,8 @@ pub(crate) mod tests {
         let told = |name: &str| {
             let mut values = order.env.iter().filter(|(other, _)| other == name);
             let value = values.next().map(|(_, value)| value.to_str().unwrap().to_owned());
-            assert!(values.next().is_none(), "{name} is told twice");
-            value.unwrap_or_else(|| panic!("{name} is not told"))
+            assert!(values.next().is_none(), "{name} is set twice");
+            value.unwrap_or_else(|| panic!("{name} is not set"))
         };
         assert_eq!(told("KENNEL_SESSION"), order.name.session.as_str());
         assert_eq!(told("KENNEL_TOKEN"), LaunchToken::new(1).secret());

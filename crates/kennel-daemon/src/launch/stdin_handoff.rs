@@ -1,6 +1,6 @@
-//! The deposit: a client leaves its standard input here, and names the ticket in the request that follows.
+//! The handoff of standard input: a client passes its descriptor here, and names the ticket in its next request.
 //!
-//! HTTP carries no descriptors, and a client's standard input must reach the agent as it is.
+//! HTTP can't carry descriptors, and the agent must get the client's own standard input.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,16 +19,16 @@ use crate::os::home::STDIN_SOCKET;
 
 /// The length of a ticket.
 const TICKET: usize = 32;
-/// How many are kept at once.
+/// How many descriptors are kept at once.
 const MOST: usize = 64;
-/// How long one is kept.
+/// How long a descriptor is kept.
 const KEPT: Duration = Duration::from_secs(30);
-/// How long a client may take to leave it.
+/// How long a client may take to send its descriptor.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The pause after no connection could be taken.
+/// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What was left, by ticket.
+/// The descriptors that were handed over, by ticket.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StdinHandoff(Arc<Mutex<VecDeque<Left>>>);
 
@@ -40,14 +40,14 @@ struct Left {
 }
 
 impl StdinHandoff {
-    /// Takes what was left under this ticket.
+    /// Returns the descriptor of this ticket, once.
     pub(crate) fn take(&self, ticket: &str) -> Option<OwnedFd> {
         let mut all = self.current();
         let place = all.iter().position(|left| left.ticket == ticket)?;
         all.remove(place).map(|left| left.descriptor)
     }
 
-    /// Keeps a descriptor; the oldest makes room if there are too many.
+    /// Keeps a descriptor; if there are too many, the oldest is dropped.
     fn keep(&self, ticket: String, descriptor: OwnedFd) {
         let mut all = self.current();
         if all.len() >= MOST {
@@ -56,7 +56,7 @@ impl StdinHandoff {
         all.push_back(Left { ticket, descriptor, until: Instant::now() + KEPT });
     }
 
-    /// Those whose time is not over.
+    /// Drops the descriptors whose time is over.
     fn current(&self) -> std::sync::MutexGuard<'_, VecDeque<Left>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -64,13 +64,13 @@ impl StdinHandoff {
         all
     }
 
-    /// Listens in the home, in place of a predecessor: call it with the daemon's lock held.
+    /// Listens in the home, in place of a former daemon: the caller must have the daemon's lock.
     pub(crate) fn listen(home: &Path) -> io::Result<AsyncFd<OwnedFd>> {
         let socket = bind(home, STDIN_SOCKET)?;
         async_fd::watch(socket)
     }
 
-    /// Takes in what is brought, for ever.
+    /// Accepts descriptors for ever.
     pub(crate) async fn serve(self, listener: AsyncFd<OwnedFd>) {
         loop {
             match accept(&listener).await {
@@ -80,13 +80,17 @@ impl StdinHandoff {
                         let received = tokio::time::timeout(PATIENCE, deposit.receive(socket));
                         match received.await {
                             Ok(Ok(())) => {}
-                            Ok(Err(error)) => tracing::warn!(%error, "a deposit failed"),
-                            Err(_) => tracing::warn!("a deposit was not made in time"),
+                            Ok(Err(error)) => {
+                                tracing::warn!(%error, "a client failed to hand over its standard input")
+                            }
+                            Err(_) => tracing::warn!(
+                                "a client did not hand over its standard input in time"
+                            ),
                         }
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "no deposit can be taken");
+                    tracing::warn!(%error, "can't accept a connection for standard input");
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -96,7 +100,10 @@ impl StdinHandoff {
     async fn receive(&self, socket: OwnedFd) -> io::Result<()> {
         let uid = rustix::net::sockopt::socket_peercred(&socket)?.uid;
         if uid != rustix::process::geteuid() {
-            return Err(io::Error::other(format!("user {} has no business here", uid.as_raw())));
+            return Err(io::Error::other(format!(
+                "user {} is not the owner of the home",
+                uid.as_raw()
+            )));
         }
         let channel = async_fd::watch(Channel::new(socket, TICKET + 1))?;
         let (ticket, descriptors) = loop {
@@ -109,7 +116,7 @@ impl StdinHandoff {
         let ticket = String::from_utf8(ticket).map_err(io::Error::other)?;
         let sound = ticket.len() == TICKET && ticket.bytes().all(|b| b.is_ascii_hexdigit());
         let Some(descriptor) = descriptors.into_iter().next().filter(|_| sound) else {
-            return Err(io::Error::other("not a ticket with a descriptor"));
+            return Err(io::Error::other("expected a ticket with one descriptor"));
         };
         self.keep(ticket, descriptor);
         let deposit = self.clone();
@@ -117,13 +124,13 @@ impl StdinHandoff {
             tokio::time::sleep(KEPT).await;
             drop(deposit.current()); // without those that nobody came for
         });
-        // Whoever left it may be gone; its request will not come then.
+        // If the client has gone, its request will not come.
         let _told_or_gone = channel.get_ref().send(b"1", &[])?;
         Ok(())
     }
 }
 
-/// A socket of whole messages in the home, however long the home's path is; in place of one that is there.
+/// Binds a seqpacket socket in the home, however long the home's path is, in place of one that exists.
 fn bind(home: &Path, name: &str) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(home, flags, Mode::empty())?;
@@ -170,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_left_is_given_once_and_to_the_right_ticket() {
+    async fn gives_a_descriptor_once_and_only_for_its_ticket() {
         let home = tempfile::tempdir().unwrap();
         let deposit = StdinHandoff::default();
         let listener = StdinHandoff::listen(home.path()).unwrap();
@@ -199,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_ticket_is_refused() {
+    async fn refuses_an_invalid_ticket() {
         let home = tempfile::tempdir().unwrap();
         let deposit = StdinHandoff::default();
         let listener = StdinHandoff::listen(home.path()).unwrap();
@@ -216,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound_and_the_oldest_makes_room() {
+    fn drops_the_oldest_descriptor_beyond_the_limit() {
         let deposit = StdinHandoff::default();
         let null = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         for number in 0..=MOST {

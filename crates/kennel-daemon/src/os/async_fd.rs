@@ -6,10 +6,10 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Watches something that owns its descriptor and keeps it to the end, as all of ours do.
+/// Watches a value that owns its descriptor and keeps it open until it is dropped.
 #[expect(
     deprecated,
-    reason = "its successor is `unsafe`, to make callers promise what is said above"
+    reason = "its successor is `unsafe`, to make callers promise what is written above"
 )]
 pub(crate) fn watch<T: AsRawFd>(inner: T) -> io::Result<AsyncFd<T>> {
     AsyncFd::new(inner)

@@ -1,11 +1,11 @@
-//! Work that blocks, done apart from the one who waits for it; whoever panics over it is heard of.
+//! Blocking work on a thread of its own; a panic is reported as a result.
 
 use std::any::Any;
 
 use tokio::task::spawn_blocking;
 
-/// Does the work on a thread of its own, and hands on what came of it, once. If it panics, `failed` says what that comes to, with
-/// what it had to say: nobody shall wait for an answer that does not come.
+/// Does the work on a blocking thread and passes the result to `done`, once. If the work panics, `failed` makes the result
+/// from the panic's message, so that no caller waits for ever.
 pub(crate) fn apart<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -22,8 +22,8 @@ pub(crate) fn apart<T: Send + 'static>(
                     tracing::error!(what, why, "a task has panicked");
                     done(failed(why));
                 }
-                // The runtime ends, and the daemon with it: the next one begins anew.
-                Err(error) => tracing::debug!(what, %error, "a task was not done"),
+                // The runtime shuts down, and the daemon with it.
+                Err(error) => tracing::debug!(what, %error, "a task was cancelled"),
             },
         }
     });
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_came_of_it_is_handed_on_even_if_that_is_a_panic() {
+    async fn passes_on_the_result_even_after_a_panic() {
         assert_eq!(told(|| "done".to_owned()).await, "done");
         let number = 7;
         assert_eq!(told(move || panic!("no {number}")).await, "failed: no 7");

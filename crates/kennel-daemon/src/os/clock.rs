@@ -1,20 +1,20 @@
-//! Wall-clock time: milliseconds since 1970 inside, RFC 3339 in UTC for everybody else.
+//! Wall-clock time: milliseconds since 1970 inside, RFC 3339 in UTC outside.
 //!
-//! For people and for records only. Nothing is decided by it: it may jump.
+//! For people and records only. No decision depends on it, because it may jump.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kennel_keeper::fault::leap;
 pub use kennel_types::timestamp::{ParseTimeError, parse_rfc3339, rfc3339};
 
-/// Milliseconds since 1970, now. 0 if the clock stands before that.
+/// Returns the milliseconds since 1970; 0 if the clock is before that.
 #[must_use]
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + leap();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Has the timers of this runtime follow when a test moves the clock forward, from where it stands now.
+/// Lets the timers of this runtime follow when a test moves the clock forward.
 #[cfg(feature = "faults")]
 pub(crate) fn follow_leaps() {
     use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) fn follow_leaps() {
             let further = leap().saturating_sub(followed);
             if !further.is_zero() {
                 followed += further;
-                // Only a clock that stands still can be moved.
+                // Only a paused clock can be advanced.
                 tokio::time::pause();
                 tokio::time::advance(further).await;
                 tokio::time::resume();

@@ -1,7 +1,7 @@
-//! What the machine has left for another session.
+//! How much room the machine has for another session.
 //!
-//! What can't be measured refuses nobody. A measurement is good for a moment, so that many launches at once pay
-//! for one.
+//! What can't be measured refuses no launch. A measurement counts for a moment, so that many launches at once need only
+//! one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use kennel_core::headroom::Measured;
 use rustix::process::Resource;
 
-/// How long a measurement is good for.
+/// How long a measurement counts.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// Measures, and remembers for a moment.
+/// Measures, and caches the result for a moment.
 #[derive(Debug)]
 pub(crate) struct HeadroomMeter {
     home: PathBuf,
     yard: i32,
-    /// Our cgroup and those above it, as far as they count processes.
+    /// The daemon's cgroup and those above it, as far as they limit processes.
     cgroups: Vec<PathBuf>,
     last: Option<(Instant, Measured)>,
 }
@@ -28,7 +28,7 @@ impl HeadroomMeter {
         Self { home, yard, cgroups: counting_cgroups(), last: None }
     }
 
-    /// What is free now, or was a moment ago.
+    /// Returns what is free now, or was a moment ago.
     pub(crate) fn measured(&mut self) -> Measured {
         let now = Instant::now();
         if let Some((at, measured)) = self.last
@@ -51,7 +51,7 @@ impl HeadroomMeter {
         }
     }
 
-    /// By the machine's limits, and by those of the cgroups that we are in.
+    /// By the limits of the machine and of the daemon's cgroups.
     fn free_pids(&self) -> Option<u64> {
         let used = fs::read_to_string("/proc/loadavg").ok().and_then(|text| threads(&text));
         let most = ["pid_max", "threads-max"]
@@ -66,7 +66,7 @@ impl HeadroomMeter {
     }
 }
 
-/// The yard has the same limit as we: it started us.
+/// The yard has the same limit as the daemon, which it has started.
 fn free_descriptors(yard: i32) -> Option<u64> {
     let most = rustix::process::getrlimit(Resource::Nofile).current?;
     let ours = open_descriptors(Path::new("/proc/self/fd"))?;
@@ -74,7 +74,7 @@ fn free_descriptors(yard: i32) -> Option<u64> {
     Some(most.saturating_sub(ours.max(yards)))
 }
 
-/// Newer kernels tell how many there are as the size of the folder; with others they are counted.
+/// Newer kernels report the number as the size of the folder; on others the entries are counted.
 pub(crate) fn open_descriptors(folder: &Path) -> Option<u64> {
     match fs::metadata(folder).ok()?.len() {
         0 => u64::try_from(fs::read_dir(folder).ok()?.count()).ok(),
@@ -96,24 +96,24 @@ fn available_memory() -> Option<u64> {
     available(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// From the text of `/proc/meminfo`.
+/// Parses `/proc/meminfo`.
 fn available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes = line.split_whitespace().next()?.parse::<u64>().ok()?;
     kilobytes.checked_mul(1024)
 }
 
-/// From the text of `/proc/loadavg`: how many threads there are.
+/// Parses the number of threads from `/proc/loadavg`.
 fn threads(text: &str) -> Option<u64> {
     text.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-/// A file with a number in it; `max` is none.
+/// Reads a file that contains a number; `max` is none.
 fn number(path: PathBuf) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Those of our cgroups that bound the number of processes.
+/// Returns the daemon's cgroups that limit the number of processes.
 fn counting_cgroups() -> Vec<PathBuf> {
     let Some(mount) = kennel_pen::cgroup_mount() else { return Vec::new() };
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_words_are_understood() {
+    fn parses_the_files_of_the_kernel() {
         assert_eq!(threads("0.20 0.18 0.12 1/803 11206\n"), Some(803));
         assert_eq!(threads("nonsense"), None);
         let text = "MemTotal:  100 kB\nMemAvailable:    64 kB\n";
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_are_counted_and_a_moment_is_one_measurement() {
+    fn counts_descriptors_and_caches_a_measurement_for_a_moment() {
         let folder = tempfile::tempdir().unwrap();
         let pid = rustix::process::getpid().as_raw_pid();
         let mut gauge = HeadroomMeter::new(folder.path().to_owned(), pid);
         let before = gauge.measure().descriptors.unwrap();
         let held: Vec<_> = (0..20).map(|_| fs::File::open("/dev/null").unwrap()).collect();
         let after = gauge.measure().descriptors.unwrap();
-        // Other tests of this process open and close theirs meanwhile.
+        // Other tests of this process open and close descriptors in the meantime.
         assert!(after < before, "{after} {before}");
         drop(held);
         let first = gauge.measured();

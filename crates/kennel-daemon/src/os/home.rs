@@ -1,4 +1,4 @@
-//! Where things are in a home, and the lock that makes one daemon of many.
+//! The paths of a home, and the lock that allows one daemon.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -33,12 +33,12 @@ impl Home {
         self.folder.join("daemon.lock")
     }
 
-    /// Which boot the last daemon of this home saw.
+    /// The file with the boot that the last daemon of this home saw.
     pub(crate) fn boot(&self) -> PathBuf {
         self.folder.join("boot")
     }
 
-    /// Where worktrees go unless they are told to go elsewhere.
+    /// The default folder for worktrees.
     pub(crate) fn worktrees(&self) -> PathBuf {
         self.folder.join("worktrees")
     }
@@ -51,7 +51,7 @@ impl Home {
         self.sessions().join(id.as_str())
     }
 
-    /// The name of a session's pen; every session's id is one that a pen can have.
+    /// Returns the name of a session's pen; every session id is valid in it.
     pub(crate) fn pen_name(&self, id: &SessionId) -> Option<PenName> {
         let session = kennel_pen::SessionId::parse(id.as_str()).ok()?;
         Some(PenName { home: self.id.clone(), session })
@@ -67,31 +67,31 @@ pub(crate) const TOKEN_FILE: &str = "token";
 /// The socket at which standard inputs are left, in the home.
 pub(crate) const STDIN_SOCKET: &str = "deposit.sock";
 
-/// Why the home can't be had.
+/// Why a home can't be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockHomeError {
-    /// Another daemon has it.
+    /// Another daemon has the lock.
     #[error("another daemon serves {0}")]
     Taken(PathBuf),
     /// The lock can't be taken.
     #[error("can't lock {path}")]
     Call {
-        /// Which file.
+        /// The path of the lock.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
-/// This daemon is the only one of its home as long as this lives.
+/// While this exists, no other daemon serves the home.
 #[derive(Debug)]
 pub(crate) struct DaemonLock {
     _file: File,
 }
 
 impl DaemonLock {
-    /// Takes the lock; waits this long for a predecessor to leave.
+    /// Takes the lock; waits this long for a former daemon to exit.
     pub(crate) fn take(path: &Path, patience: Duration) -> Result<Self, LockHomeError> {
         let failed = |source| LockHomeError::Call { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
@@ -102,11 +102,11 @@ impl DaemonLock {
             Err(rustix::io::Errno::AGAIN) => {}
             Err(error) => return Err(failed(error.into())),
         }
-        // `flock` knows no deadline, so another thread waits. If it waits in vain, the program ends with it.
+        // `flock` has no timeout, so another thread waits. If that is in vain, the thread ends with the program.
         let (sender, locked) = mpsc::channel();
         std::thread::spawn(move || {
             let taken = rustix::fs::flock(&file, FlockOperation::LockExclusive);
-            // Nobody listens any more: the lock goes with the file.
+            // The receiver is gone: the lock is released with the file.
             sender.send(taken.map(|()| file)).ok();
         });
         match locked.recv_timeout(patience) {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_one_daemon_and_the_next_waits_for_it_to_leave() {
+    fn one_daemon_has_the_lock_and_the_next_waits_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("daemon.lock");
         let first = DaemonLock::take(&path, Duration::ZERO).unwrap();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_session_has_a_name_for_its_pen() {
+    fn every_session_has_a_pen_name() {
         let home = Home { folder: "/h".into(), id: HomeId::random().unwrap() };
         let id = kennel_types::IdMaker::default().next(u64::MAX / 2, 7);
         let name = home.pen_name(&id).unwrap();

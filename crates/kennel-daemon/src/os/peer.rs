@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, and which launch it belongs to.
+//! The process at the other end of a connection, and the launch that it belongs to.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use kennel_pen::PenName;
 use crate::os::home::Home;
 use crate::os::proc;
 
-/// A process that asks for something. The number may be another's by now: nothing is done to anybody because of it,
-/// but to those who bear the mark of the session that is found by it.
+/// A process that sends a request. Its pid may be reused by now: nothing is done to that process, only to processes with
+/// the mark of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) pid: Option<i32>,
-    /// The launch that it belongs to, if it is one of this home.
+    /// The launch that it belongs to, if it belongs to one of this home.
     pub(crate) session: Option<String>,
 }
 
 impl Caller {
-    /// Looks: by its pen, by its cookie, by the keeper above it. Blocks.
+    /// Finds its launch by its pen, its cookie, or the keeper above it. Blocks.
     pub(crate) fn find<'a>(
         pid: i32,
         home: &Home,
@@ -32,7 +32,7 @@ impl Caller {
 
 fn in_pen(pid: i32, home: &Home) -> Option<String> {
     let cgroup = proc::cgroup(pid)?;
-    // The innermost: a session may run in the pen of another.
+    // The innermost pen counts: a session may run in the pen of another.
     let mut pens = cgroup.split('/').filter_map(PenName::parse).filter(|pen| pen.home == home.id);
     pens.next_back().map(|pen| pen.session.to_string())
 }
@@ -53,7 +53,7 @@ impl fmt::Display for Caller {
         match (self.pid, &self.session) {
             (Some(pid), Some(session)) => write!(f, "pid {pid} of session {session}"),
             (Some(pid), None) => write!(f, "pid {pid}, which belongs to no session"),
-            (None, _) => f.write_str("nobody knows whom"),
+            (None, _) => f.write_str("an unknown process"),
         }
     }
 }
@@ -72,14 +72,14 @@ mod tests {
         command.arg("1000").env(HOME_COOKIE, home.as_str()).env(SESSION_COOKIE, session);
         let child = command.spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        // It has our environment until it has become its program.
+        // It has this process's environment until its exec.
         let patience = Instant::now() + Duration::from_secs(20);
         while proc::cookies(pid).unwrap().is_none() && Instant::now() < patience {}
         (child, pid)
     }
 
     #[test]
-    fn a_launch_is_known_by_the_cookie_or_the_keeper_of_this_home() {
+    fn finds_a_launch_by_its_cookie_or_its_keeper() {
         let home = Home { folder: "/none".into(), id: HomeId::random().unwrap() };
         let other = HomeId::random().unwrap();
         let (mut ours, our_pid) = sleeper(&home.id, "abc");

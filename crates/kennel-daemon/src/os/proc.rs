@@ -1,4 +1,4 @@
-//! A look at processes through `/proc`: hints for people and for handles, never proof of an end.
+//! Processes in `/proc`: hints for people and for handles, never proof of an end.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-/// All pids, as of now.
+/// Returns all pids, as of now.
 pub(crate) fn pids() -> io::Result<Vec<i32>> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -24,7 +24,7 @@ pub(crate) fn pids() -> io::Result<Vec<i32>> {
     Ok(pids)
 }
 
-/// The pids of a process's children, as of now. One that comes or goes meanwhile may hide another: look twice.
+/// Returns the pids of a process's children, as of now. A child that comes or goes meanwhile may hide another: read twice.
 pub(crate) fn children_of(parent: i32) -> io::Result<Vec<i32>> {
     let threads = match fs::read_dir(format!("/proc/{parent}/task")) {
         Ok(threads) => threads,
@@ -39,7 +39,7 @@ pub(crate) fn children_of(parent: i32) -> io::Result<Vec<i32>> {
                     list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()),
                 );
             }
-            // A thread that ended; or a kernel without such lists.
+            // A thread has ended, or the kernel has no such lists.
             Err(error) if vanished(&error) => return scan_for_children_of(parent),
             Err(error) => return Err(error),
         }
@@ -57,7 +57,7 @@ fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
     Ok(children)
 }
 
-/// The home and the session whose cookie a process bears.
+/// Returns the home and the session of a process's cookie.
 pub(crate) fn cookies(pid: i32) -> io::Result<Option<(String, String)>> {
     match fs::read(format!("/proc/{pid}/environ")) {
         Ok(environ) => Ok(parse_cookies(&environ)),
@@ -68,7 +68,7 @@ pub(crate) fn cookies(pid: i32) -> io::Result<Option<(String, String)>> {
 
 fn parse_cookies(environ: &[u8]) -> Option<(String, String)> {
     let value = |name: &str| {
-        // As `getenv` does: the first one counts.
+        // As for `getenv`, the first one counts.
         environ.split(|byte| *byte == 0).find_map(|variable| {
             let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
             String::from_utf8(value.to_vec()).ok()
@@ -77,7 +77,7 @@ fn parse_cookies(environ: &[u8]) -> Option<(String, String)> {
     Some((value(HOME_COOKIE)?, value(SESSION_COOKIE)?))
 }
 
-/// The command line, for people to read.
+/// Returns the command line, for people.
 pub(crate) fn command(pid: i32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<_> = bytes
@@ -88,7 +88,7 @@ pub(crate) fn command(pid: i32) -> String {
     words.join(" ")
 }
 
-/// The words of the command line, for people to read.
+/// Returns the arguments of the command line, for people.
 pub(crate) fn arguments(pid: i32) -> Vec<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let text = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
@@ -98,24 +98,24 @@ pub(crate) fn arguments(pid: i32) -> Vec<String> {
     text.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// The folder that a process stands in, for people to read.
+/// Returns the working folder of a process, for people.
 pub(crate) fn folder(pid: i32) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     Some(path.to_string_lossy().into_owned())
 }
 
-/// The path of a process's cgroup in the hierarchy.
+/// Returns the path of a process's cgroup in the hierarchy.
 pub(crate) fn cgroup(pid: i32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("0::").map(ToOwned::to_owned))
 }
 
-/// The user that a process belongs to.
+/// Returns the user of a process.
 pub(crate) fn uid(pid: i32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
 }
 
-/// Every process's parent, as of now.
+/// Returns the parent of every process, as of now.
 pub(crate) fn parents() -> io::Result<HashMap<i32, i32>> {
     let mut parents = HashMap::new();
     for pid in pids()? {
@@ -127,7 +127,7 @@ pub(crate) fn parents() -> io::Result<HashMap<i32, i32>> {
 /// Whether a process is below another.
 pub(crate) fn descends(pid: i32, from: i32, parents: &HashMap<i32, i32>) -> bool {
     let mut at = pid;
-    // The list is no moment's truth: it may hold a circle.
+    // The processes were not read at one moment: there may be a circle.
     for _ in 0..parents.len() {
         match parents.get(&at) {
             Some(parent) if *parent == from => return true,
@@ -138,7 +138,7 @@ pub(crate) fn descends(pid: i32, from: i32, parents: &HashMap<i32, i32>) -> bool
     false
 }
 
-/// What is known of one that could not be ended; none if it is dead by now.
+/// Returns what is known of a process that could not be ended; none if it is dead by now.
 pub(crate) fn survivor(pid: i32) -> Option<Survivor> {
     let stat = ProcessStat::read(pid).ok().flatten().filter(|stat| !stat.is_dead())?;
     let own = rustix::process::geteuid();
@@ -152,18 +152,18 @@ pub(crate) fn survivor(pid: i32) -> Option<Survivor> {
     Some(Survivor { pid, name: stat.name, why })
 }
 
-/// Kills the process behind the handle and everyone below it: all stand still first, so that none forks, and
-/// none loses its parent before it was found. Says who was reached.
+/// Kills the process behind the handle and all below it. First all are stopped, so that none forks and none loses its
+/// parent before it was found. Returns the pids that were reached.
 pub(crate) fn kill_tree(pid: i32, handle: OwnedFd) -> io::Result<Vec<OwnedFd>> {
     let mut found = vec![(pid, handle)];
     let mut next = 0;
     while let Some((parent, handle)) = found.get(next) {
-        // Those that may not be signalled are named elsewhere.
+        // Processes that may not be signalled are reported elsewhere.
         let _stopped_or_not = pidfd::send(handle, Signal::STOP)?;
         let parent = *parent;
         for child in children_of(parent)? {
             let Some(below) = pidfd::open(child)? else { continue };
-            // Its parent still has its number after the look, so the child was meant.
+            // Its parent still has its pid after the check, so it was the right child.
             let is_child = pidfd::info(below.as_fd(), child)?.is_some_and(|i| i.parent == parent);
             if is_child && pidfd::exists(found[next].1.as_fd()) {
                 found.push((child, below));
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_cookies_are_needed_and_the_first_counts() {
+    fn both_cookies_are_required_and_the_first_counts() {
         let environ = b"A=1\0KENNEL_HOME_ID=h\0KENNEL_SESSION_ID=s\0KENNEL_SESSION_ID=t\0";
         assert_eq!(parse_cookies(environ), Some(("h".into(), "s".into())));
         assert_eq!(parse_cookies(b"KENNEL_HOME_ID=h\0"), None);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn who_descends_from_whom_is_told_even_in_a_circle() {
+    fn finds_descendants_even_in_a_circle() {
         let parents = HashMap::from([(5, 4), (4, 3), (3, 1), (8, 9), (9, 8)]);
         assert!(descends(5, 3, &parents) && descends(5, 1, &parents));
         assert!(!descends(3, 5, &parents) && !descends(8, 1, &parents));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_tree_is_killed() {
+    fn kills_a_whole_tree() {
         let script = "sleep 1000 & sh -c 'sleep 1000; true' & echo started; wait";
         let mut child =
             Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();

@@ -60,7 +60,7 @@ impl Owner {
                 self.ask_keeper(id, KeeperRequest::Dismiss, Deadline::Dismissed);
                 point("daemon.stop.dismissed");
             }
-            // What a former launch has left is found there, and taken as it is.
+            // What a former launch has left is found there and reused.
             Effect::Make { what, again: _ } => self.make_worktree(id, what),
             Effect::AwaitReady => self.await_ready(id),
             Effect::StopAwaiting => self.stop_awaiting(id),

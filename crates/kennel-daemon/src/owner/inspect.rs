@@ -1,4 +1,4 @@
-//! Everything about a session, from those who know.
+//! Everything about a session: its processes, its usage, its history.
 
 use std::io;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::owner::message::Inspected;
 
 /// How long a keeper may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The most events of a timeline.
+/// The limit of events in a timeline.
 const TIMELINE: usize = 1000;
 
-/// Looks at a session's processes and its history. What can't be found out is said.
+/// Inspects a session's processes and its history. What can't be found out is reported as trouble.
 pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) -> InspectView {
     let mut trouble = Vec::new();
     let (mut members, mut usage) = (Vec::new(), None);
@@ -30,22 +30,22 @@ pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) 
     if keeper_pid.is_some() {
         match timeout(PATIENCE, ask(home.session(&id))).await {
             Ok(Ok((found, used))) => (members, usage) = (found, Some(used)),
-            // It ended just now: nobody is in it.
-            Ok(Err(KeeperRequestError::NobodyListens)) => {}
-            Ok(Err(error)) => trouble.push(format!("its keeper can't be asked: {error}")),
+            // It has just ended: no process is left.
+            Ok(Err(KeeperRequestError::NotListening)) => {}
+            Ok(Err(error)) => trouble.push(format!("can't ask its keeper: {error}")),
             Err(_) => trouble.push("its keeper does not answer".to_owned()),
         }
     }
-    // In a namespace of its own the keeper speaks of numbers that mean others here.
+    // A keeper in a pid namespace reports pids of that namespace.
     if let (PenKind::Pidns, Some(keeper)) = (view.spec.pen, keeper_pid) {
         members = seen_from_here(keeper).unwrap_or_else(|error| {
-            trouble.push(format!("its processes can't be listed: {error}"));
+            trouble.push(format!("can't list its processes: {error}"));
             Vec::new()
         });
     }
     if view.started_by == StartedBy::User && view.phase < Phase::Reaped {
         members = started_by_a_user(launch.identity.as_deref()).unwrap_or_else(|error| {
-            trouble.push(format!("its processes can't be listed: {error}"));
+            trouble.push(format!("can't list its processes: {error}"));
             Vec::new()
         });
     }
@@ -64,7 +64,7 @@ pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) 
         }
     };
     if let Some(lost) = view.survivors.first() {
-        trouble.push(format!("pid {} ({}) can't be ended: {}", lost.pid, lost.name, lost.why));
+        trouble.push(format!("can't end pid {} ({}): {}", lost.pid, lost.name, lost.why));
     }
     InspectView { session: view, members, usage, timeline, launch, launches, keeper_pid, trouble }
 }
@@ -89,7 +89,7 @@ async fn ask(
     Ok((members.iter().map(member).collect(), usage_view(&usage)))
 }
 
-/// What a pen uses, and nothing else.
+/// Asks a keeper for the usage of its pen.
 pub(crate) async fn usage(folder: std::path::PathBuf) -> Result<UsageView, KeeperRequestError> {
     let conversation = KeeperConnection::begin(&folder)?;
     conversation.greet(PeerRole::Client).await?;

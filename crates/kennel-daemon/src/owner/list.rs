@@ -1,7 +1,7 @@
 //! The list of sessions.
 //!
-//! What was written of a session is kept with it, and stands in every list until the session changes: of a thousand
-//! that run few do between two lists. It is never asked for but by its stamp, so nobody has to remember to drop it.
+//! The JSON of a session is kept with it and reused until the session changes: between two lists only a few sessions do. A
+//! stamp decides whether it is current, so no code has to remember to drop it.
 
 use std::collections::BTreeMap;
 
@@ -43,8 +43,8 @@ impl Owner {
         Ok(listing)
     }
 
-    /// None if its view has to do with other sessions: with those before it in line, or with a later launch that has
-    /// taken over what was made for it.
+    /// Returns none if the view depends on other sessions: on the position in the queue, or on a later launch that has taken
+    /// over its worktree.
     fn stamp(&self, id: &SessionId) -> Option<Stamp> {
         let session = self.world.get(id)?;
         if session.phase == Phase::Queued || !session.kept.is_empty() {
@@ -60,7 +60,7 @@ impl Owner {
         })
     }
 
-    /// What was written of it, if that still holds.
+    /// Returns the JSON of a session, if it is current.
     fn written(&self, id: &SessionId, now: Stamp) -> Option<Bytes> {
         let written = self.runtimes.get(id)?.written.as_ref();
         let json = &written.filter(|written| written.of == now)?.json;
@@ -68,7 +68,7 @@ impl Owner {
         Some(json.clone())
     }
 
-    /// Whether that is what is shown of it now.
+    /// Whether this is the JSON of the session now.
     fn is_as_shown(&self, id: &SessionId, json: &Bytes) -> bool {
         let shown: Option<SessionView> = self.view(id);
         shown.and_then(|view| listing::write(&view).ok()).is_some_and(|shown| shown == *json)

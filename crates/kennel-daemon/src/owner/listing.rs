@@ -7,16 +7,16 @@ use serde_json::Error;
 
 use kennel_register::SessionTimes;
 
-/// What `SessionPage` is in JSON, of parts that are JSON already.
+/// A `SessionPage`, of parts that are JSON already.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// The view of each.
+    /// The JSON of each session.
     pub(crate) sessions: Vec<Bytes>,
     pub(crate) next: Option<SessionId>,
 }
 
 impl Listing {
-    /// The whole page.
+    /// Returns the JSON of the page.
     pub(crate) fn json(&self) -> Result<Vec<u8>, Error> {
         const PARTS: [&[u8]; 3] = [b"{\"sessions\":[", b"],\"next\":", b"}"];
         let [begin, next, end] = PARTS;
@@ -38,26 +38,26 @@ impl Listing {
     }
 }
 
-/// A session's view as it was written for a list, and what it was made of.
+/// The JSON of a session, and the state that it was made of.
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
     pub(crate) of: Stamp,
     pub(crate) json: Bytes,
 }
 
-/// What tells whether a view has changed, as far as it has to do with one session alone.
+/// The state on which a view depends, as far as it belongs to one session alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) revision: Revision,
     pub(crate) times: SessionTimes,
     pub(crate) unsaved: bool,
-    /// How much trouble there was: it only grows.
+    /// How many problems there were: the number only grows.
     pub(crate) trouble: usize,
     /// How many launches there are of the session.
     pub(crate) launches: u32,
 }
 
-/// A view as a list has it.
+/// Returns the JSON of a view.
 pub(crate) fn write(view: &SessionView) -> Result<Bytes, Error> {
     serde_json::to_vec(view).map(Bytes::from)
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_written_as_its_type_says() {
+    fn a_page_has_the_json_of_its_type() {
         let mut ids = IdMaker::default();
         let views: Vec<_> = (0..3)
             .map(|number| {

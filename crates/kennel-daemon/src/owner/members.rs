@@ -17,7 +17,7 @@ use crate::prompt::settle::no_member;
 /// How long a removal waits for prompts beyond their grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(30);
 
-/// What somebody wants of members.
+/// A request about members.
 #[derive(Debug)]
 pub(crate) enum MemberCommand {
     /// All of them.
@@ -28,7 +28,7 @@ pub(crate) enum MemberCommand {
     Add { member: CreateMemberRequest, answer: Answer<MemberView> },
     /// One is forgotten; if it is busy and that is wanted, after its prompts have ended.
     Remove { name: String, force: bool, by: String, answer: Answer<()> },
-    /// The same, after this prompt has ended.
+    /// Continues a removal after this prompt has ended.
     RemoveAfter(Box<RemoveAfter>),
 }
 
@@ -37,9 +37,9 @@ pub(crate) enum MemberCommand {
 pub(crate) struct RemoveAfter {
     name: String,
     by: String,
-    /// The prompt.
+    /// The prompt that had to end.
     ended: SessionId,
-    /// Nobody waits longer.
+    /// When the client is answered at the latest.
     until: Instant,
     answer: Answer<()>,
 }
@@ -98,10 +98,10 @@ impl Owner {
         if self.shutdown.is_under_way() { Err(ApiError::leaving()) } else { Ok(member) }
     }
 
-    /// What is on no record is none.
+    /// The member could not be recorded: so there is none.
     pub(super) fn member_not_added(&mut self, name: &str) {
         if let Err(error) = self.world.remove_member(name) {
-            tracing::warn!(%error, "a member that is on no record stays for now");
+            tracing::warn!(%error, "can't drop a member that could not be recorded");
         }
     }
 
@@ -122,7 +122,7 @@ impl Owner {
         }
     }
 
-    /// Removes a member, or says who keeps it from that.
+    /// Removes a member, or returns why it can't be removed.
     fn remove_now(
         &mut self,
         name: &str,
@@ -145,7 +145,7 @@ impl Owner {
         None
     }
 
-    /// Ends what the member does, and all that waits for it; then it is removed.
+    /// Stops what the member does and what waits for it; then it is removed.
     fn remove_when_free(
         &mut self,
         busy: &MemberRemoveError,
@@ -186,7 +186,7 @@ impl Owner {
         self.tell_waiters(&waits_for, None);
     }
 
-    /// Whoever came meanwhile is ended too, as long as there is time.
+    /// Stops prompts that came in the meantime too, as long as there is time.
     fn remove_after(&mut self, after: RemoveAfter) {
         let RemoveAfter { name, by, ended, until, answer } = after;
         let Some((busy, answer)) = self.remove_now(&name, &by, answer) else { return };
@@ -195,20 +195,20 @@ impl Owner {
             MemberRemoveError::Busy { by, .. } | MemberRemoveError::Awaited { by, .. } if *by == ended
         );
         if same || Instant::now() >= until {
-            let hint = "its prompts were told to end; try again";
+            let hint = "its prompts are being stopped; try again";
             return drop(answer.send(Err(ApiError::conflict(busy).hint(hint))));
         }
         self.remove_when_free(&busy, &name, by, until, answer);
     }
 
-    // The record.
+    // Records.
 
     pub(super) fn save_member(&mut self, member: Member) {
         let (bus, name) = (self.bus.clone(), member.name.clone());
         self.unsaved_members.remove(&name);
         self.register.save_member(member, move |result| {
             if let Err(why) = result {
-                tracing::error!(member = name, %why, "a member is not on record as it is");
+                tracing::error!(member = name, %why, "can't record a member");
                 bus.send(Message::MemberUnsaved { name }).ok();
             }
         });
@@ -219,7 +219,7 @@ impl Owner {
         self.save_again_later();
     }
 
-    /// Tries again with those whose record failed. Whether there were some.
+    /// Tries again the records that failed. Returns whether there were any.
     pub(super) fn save_members_again(&mut self) -> bool {
         let unsaved = self.unsaved_members.take();
         for member in

@@ -1,4 +1,4 @@
-//! Counting what happens to sessions.
+//! Counting the events of sessions.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use super::Owner;
 use super::runtime::Before;
 
 impl Owner {
-    /// Something happened, and this is to be done.
+    /// Counts an event that has effects.
     pub(super) fn count_event(&self, event: &Event, effects: &[(SessionId, Effect)]) {
         if effects.is_empty() {
             return; // it changed nothing
@@ -21,7 +21,7 @@ impl Owner {
         }
     }
 
-    /// Counts what a step has changed of a session.
+    /// Counts what a step has changed.
     pub(super) fn count_step(&mut self, id: &SessionId, before: Before, event: &Event) {
         let Some(session) = self.world.get(id) else { return };
         let now = Before::from(session);

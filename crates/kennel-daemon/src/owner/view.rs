@@ -1,4 +1,4 @@
-//! What clients are shown of a session.
+//! What clients see of a session.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use kennel_types::{Exit, LaunchView, PenKind, SessionView, StartedBy};
 
 use crate::os::clock::rfc3339;
 
-/// A session for clients. `unsaved` tells that some record of it failed.
+/// Returns the view of a session. `unsaved` says that a record of it failed.
 pub(crate) fn session(
     session: &Session,
     times: SessionTimes,
@@ -58,7 +58,7 @@ pub(crate) fn session(
     }
 }
 
-/// A launch for clients: everything but its secret.
+/// Returns the view of a launch: everything but its secret.
 pub(crate) fn launch(session: &Session) -> LaunchView {
     LaunchView { granted: session.launch.granted, identity: session.launch.identity.clone() }
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_shown_only_if_it_is_the_agents_own() {
+    fn shows_a_code_only_if_it_is_the_agents_own() {
         assert_eq!(shell_code(&Exit::Code { code: 3 }), Some(3));
         let signal = Exit::Signal { signal: 9, core: false, oom: true };
         assert_eq!(shell_code(&signal), Some(137));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_of_a_launch_is_shown_to_nobody() {
+    fn never_shows_the_secret_of_a_launch() {
         let token = kennel_types::LaunchToken::new(0x00c0_ffee);
         let spec = crate::launch::request::tests::request(&["true"]).spec;
         let id = kennel_types::IdMaker::default().next(0, 1);

@@ -1,18 +1,18 @@
-//! A plan's time: counted awake, and while a daemon runs, as that of a session is counted by its keeper.
+//! The time of a plan: counted while the machine is awake and a daemon runs, as a keeper counts that of a session.
 //!
-//! What is spent goes on record with all else that becomes of the plan, and now and then by itself: a daemon that is killed
-//! forgets no more than what has passed since.
+//! The time spent is recorded with every change of the plan, and at intervals: a daemon that is killed loses no more than
+//! the time since the last record.
 
 use std::time::{Duration, Instant};
 
-/// What is spent is put on record so often within the limit …
+/// How often the time spent is recorded within the limit …
 const NOTES: u32 = 8;
 /// … but no more often than this …
 const SHORTEST_NOTE: Duration = Duration::from_secs(1);
 /// … and no less often than this.
 const LONGEST_NOTE: Duration = Duration::from_secs(30);
 
-/// Counts what a plan spends. The clock is `CLOCK_MONOTONIC`: it stands still while the machine sleeps.
+/// Counts the time that a plan spends. The clock is `CLOCK_MONOTONIC`, which stops while the machine sleeps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlanTime {
     before: Duration,
@@ -20,7 +20,7 @@ pub(super) struct PlanTime {
 }
 
 impl PlanTime {
-    /// Goes on from what was spent before.
+    /// Continues from what was spent before.
     pub(super) fn from_record(spent_ms: u64, now: Instant) -> Self {
         Self { before: Duration::from_millis(spent_ms), since: now }
     }
@@ -29,12 +29,12 @@ impl PlanTime {
         self.before.saturating_add(now.saturating_duration_since(self.since))
     }
 
-    /// The same, for the record.
+    /// Returns the time spent, for the record.
     pub(super) fn spent_ms(&self, now: Instant) -> u64 {
         u64::try_from(self.spent(now).as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// How long to wait before the next look; none if the time is over.
+    /// Returns the pause before the next check; none if the time is over.
     pub(super) fn next_look(&self, limit: Duration, now: Instant) -> Option<Duration> {
         let left = limit.checked_sub(self.spent(now)).filter(|left| !left.is_zero())?;
         Some(left.min((limit / NOTES).clamp(SHORTEST_NOTE, LONGEST_NOTE)))
@@ -48,11 +48,11 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(80);
 
     #[test]
-    fn a_later_daemon_goes_on_from_what_is_on_record_whenever_it_begins() {
+    fn a_later_daemon_continues_from_the_recorded_time() {
         let begun = Instant::now();
         let first = PlanTime::from_record(0, begun);
         let noted = first.spent_ms(begun + Duration::from_secs(30));
-        // Hours later: nobody has counted them.
+        // Hours later: no daemon has counted them.
         let again = begun + Duration::from_secs(10_000);
         let second = PlanTime::from_record(noted, again);
         assert_eq!(second.spent_ms(again), 30_000);
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spent_is_noted_now_and_then_and_never_later_than_the_end() {
+    fn time_is_recorded_at_intervals_and_never_later_than_the_end() {
         let now = Instant::now();
         let meter = PlanTime::from_record(0, now);
         assert_eq!(meter.next_look(LIMIT, now), Some(secs(10)));

@@ -1,4 +1,4 @@
-//! Prompts: what is asked of an agent, and the command that asks it.
+//! The command that asks an agent, and the check of requests for prompts.
 
 use std::ffi::OsString;
 
@@ -8,20 +8,20 @@ use rustix::process::Signal;
 
 use crate::error::ApiError;
 
-/// The longest prompt: it is held in memory as long as it may be asked again.
+/// The longest prompt: it is kept in memory as long as it may be retried.
 pub(crate) const LONGEST: usize = 4 << 20;
 
 /// The command of a prompt.
 #[derive(Debug)]
 pub(crate) struct Asking {
     pub(crate) argv: Vec<String>,
-    /// For those variables that the client has not set.
+    /// Variables that are set unless the client has set them.
     pub(crate) env: Vec<(String, String)>,
-    /// The signal that asks it to end, if not TERM.
+    /// The signal that stops it, if not TERM.
     pub(crate) stop_signal: Option<i32>,
 }
 
-/// Whether a request makes sense as a prompt, as a chat, or as neither; gives the prompt.
+/// Checks whether a request is valid as a prompt, as a chat, or as neither; returns the prompt.
 pub(crate) fn check(
     spec: &mut SessionSpec,
     argv: &[OsString],
@@ -30,14 +30,14 @@ pub(crate) fn check(
     let Some(agent) = &mut spec.agent else {
         return match prompt {
             None => Ok(None),
-            Some(_) => Err(ApiError::invalid("there is a prompt, but no spec.agent to ask")),
+            Some(_) => Err(ApiError::invalid("a prompt needs spec.agent")),
         };
     };
-    // What was decided is ours to say.
+    // Clients can't set what the daemon decides.
     agent.conversation = None;
     agent.plan = None;
     if !argv.is_empty() {
-        return Err(ApiError::invalid("argv is Kennel's to make if spec.agent is set"));
+        return Err(ApiError::invalid("argv must be empty if spec.agent is set"));
     }
     if spec.restart != kennel_types::Restart::Never {
         return Err(ApiError::invalid("a prompt has no restart policy: see spec.agent.retries"));
@@ -46,9 +46,7 @@ pub(crate) fn check(
         agent.prompt_sum = String::new();
         return match (prompt, &spec.terminal) {
             (None, Some(_)) => Ok(None),
-            (Some(_), _) => {
-                Err(ApiError::invalid("in a chat the person types: there is no prompt"))
-            }
+            (Some(_), _) => Err(ApiError::invalid("a chat has no prompt: the user types")),
             (None, None) => Err(ApiError::invalid("a chat needs a terminal: see spec.terminal")),
         };
     }
@@ -57,10 +55,8 @@ pub(crate) fn check(
         return Err(ApiError::invalid("the prompt is empty: there is nothing to ask"));
     }
     if prompt.len() > LONGEST {
-        let text = format!("the prompt has {} bytes, and may have {LONGEST}", prompt.len());
-        return Err(
-            ApiError::invalid(text).hint("put it into a file, and have the agent read that")
-        );
+        let text = format!("the prompt has {} bytes, the limit is {LONGEST}", prompt.len());
+        return Err(ApiError::invalid(text).hint("write it to a file, and let the agent read that"));
     }
     if spec.terminal.is_some() {
         return Err(ApiError::invalid("a prompt has no terminal"));
@@ -69,7 +65,7 @@ pub(crate) fn check(
     Ok(Some(prompt.into_bytes()))
 }
 
-/// Who is asked can be asked, and how.
+/// Returns the command that asks an agent.
 pub(crate) fn asking(spec: &AgentSpec) -> Result<Asking, ApiError> {
     let wrong = |error: &dyn std::fmt::Display| ApiError::invalid(error);
     let agent = Agent::of(&spec.seat).map_err(|error| wrong(&error))?;
@@ -103,8 +99,8 @@ pub(crate) fn conversation(wish: &ConversationChoice, last: Option<&str>) -> Opt
     }
 }
 
-/// By which the same prompt is known again: FNV-1a, 128 bits. It guards against a mistake, not against somebody who
-/// wants two prompts to look the same: that would be the owner of the home.
+/// Returns a checksum by which a repeated prompt is recognized: FNV-1a, 128 bits. It guards against mistakes, not against an
+/// attacker: only the owner of the home could forge it.
 pub(crate) fn sum(prompt: &str) -> String {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -126,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_t_be_asked_is_refused_with_the_reason() {
+    fn refuses_what_cant_be_asked_with_the_reason() {
         let told = |spec: &mut SessionSpec, argv: &[OsString], prompt: Option<&str>| {
             check(spec, argv, prompt.map(ToOwned::to_owned)).unwrap_err().problem().detail
         };
@@ -157,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn another_prompt_has_another_sum_and_what_was_decided_is_not_believed() {
+    fn another_prompt_has_another_sum_and_clients_cant_set_decisions() {
         let mut one = spec();
         one.agent.as_mut().unwrap().conversation = Some("x".into());
         check(&mut one, &[], Some("one".into())).unwrap();

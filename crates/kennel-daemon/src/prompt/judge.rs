@@ -1,4 +1,4 @@
-//! Judging a prompt: its whole output is read again, and held against how it ended.
+//! Judging a prompt: its whole output is read again and compared with how it ended.
 
 use std::io;
 use std::path::Path;
@@ -11,10 +11,10 @@ use kennel_types::{EvidenceSource, Exit, Judged, Reason, TokenUsage, Verdict, Ve
 use crate::os::home::JOURNAL;
 use crate::prompt::transcript::read_on;
 
-/// What became of it. Output that can't be read leaves it unknown. Blocks on the disk.
+/// Returns the verdict; unknown if the output can't be read. Blocks on the disk.
 pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
     let read = || -> Result<Judged, String> {
-        let spec = session.spec.agent.as_deref().ok_or("it is no prompt")?;
+        let spec = session.spec.agent.as_deref().ok_or("it is not a prompt")?;
         let agent = Agent::of(&spec.seat).map_err(|error| error.to_string())?;
         let mut reader = agent.reader();
         read(&mut reader, &folder.join(JOURNAL)).map_err(|error| error.to_string())?;
@@ -22,12 +22,12 @@ pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
         Ok(judged)
     };
     read().unwrap_or_else(|why| {
-        tracing::warn!(session = %session.id, why, "a prompt can't be judged");
-        unjudged(&format!("its output can't be read: {why}"))
+        tracing::warn!(session = %session.id, why, "can't judge a prompt");
+        unjudged(&format!("can't read its output: {why}"))
     })
 }
 
-/// Of what nobody could judge nothing is known.
+/// Returns an unknown verdict.
 pub(crate) fn unjudged(why: &str) -> Judged {
     Judged {
         verdict: Verdict::new(VerdictKind::Unknown, EvidenceSource::Kennel, why),
@@ -39,8 +39,8 @@ pub(crate) fn unjudged(why: &str) -> Judged {
     }
 }
 
-/// Whether a prompt that runs has told its result, so that it is killed rather than asked to end. If nobody can tell, it is
-/// asked. Blocks on the disk.
+/// Whether a running prompt has written its result: then it is killed rather than asked to end. False if that can't be
+/// read. Blocks on the disk.
 pub(crate) fn is_done_talking(session: &Session, folder: &Path) -> bool {
     let Some(agent) = session.spec.agent.as_deref().and_then(|spec| Agent::of(&spec.seat).ok())
     else {
@@ -50,25 +50,25 @@ pub(crate) fn is_done_talking(session: &Session, folder: &Path) -> bool {
     match read(&mut reader, &folder.join(JOURNAL)) {
         Ok(()) => reader.has_result(),
         Err(error) => {
-            tracing::warn!(session = %session.id, %error, "what it has told can't be read");
+            tracing::warn!(session = %session.id, %error, "can't read the output of a prompt");
             false
         }
     }
 }
 
-/// Whether that matters: how an agent is stopped does not depend on it otherwise.
+/// Whether that matters for the way this agent is stopped.
 pub(crate) fn is_killed_once_told(session: &Session) -> bool {
     let spec = session.spec.agent.as_deref().filter(|_| session.spec.is_prompt());
     let agent = spec.and_then(|spec| Agent::of(&spec.seat).ok());
     agent.is_some_and(|agent| agent.stop_policy().kill_after_result)
 }
 
-/// The answer of a prompt that has succeeded. Blocks on the disk.
+/// Returns the answer of a prompt that has succeeded. Blocks on the disk.
 pub(crate) fn answer(session: &Session, folder: &Path) -> Option<String> {
     let spec = session.spec.agent.as_deref()?;
     let mut reader = Agent::of(&spec.seat).ok()?.reader();
     if let Err(error) = read(&mut reader, &folder.join(JOURNAL)) {
-        tracing::warn!(session = %session.id, %error, "an answer can't be read");
+        tracing::warn!(session = %session.id, %error, "can't read an answer");
         return None;
     }
     reader.finish(&ended(session), &mut |_| {}).answer
@@ -107,7 +107,7 @@ fn why(reason: &Reason) -> String {
         Reason::LeaseOver => "no daemon came back within the lease",
         Reason::NotReady { .. } => "it was not ready in time",
         Reason::Rebooted => "the machine was restarted",
-        Reason::Forgotten { .. } => "it was given up",
+        Reason::Forgotten { .. } => "it was forgotten",
         _ => "it was ended",
     }
     .to_owned()

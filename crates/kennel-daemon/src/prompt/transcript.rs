@@ -1,4 +1,4 @@
-//! From the journal of a prompt to what its agent did.
+//! From the journal of a prompt to the events of its agent.
 
 use std::io;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub fn hand_on(
     }
 }
 
-/// Hands on all that there is for now.
+/// Passes on everything that is there.
 ///
 /// # Errors
 /// The journal can't be read.
@@ -44,7 +44,7 @@ pub fn read_on(
     }
 }
 
-/// The journal of a prompt, and who reads its agent's words.
+/// Opens the journal of a prompt, and the reader of its agent's output.
 ///
 /// # Errors
 /// The journal can't be read, or its agent is none that we know.
@@ -56,7 +56,7 @@ pub fn open(session: &SessionView) -> io::Result<(journal::JournalReader, Output
     Ok((journal, agent.reader()))
 }
 
-/// The answer of a prompt that is over, from what its agent printed.
+/// Returns the answer of a prompt that is over, from its agent's output.
 ///
 /// # Errors
 /// See [`open`].
@@ -66,7 +66,7 @@ pub fn answer_of(session: &SessionView) -> io::Result<Option<String>> {
     Ok(words.finish(&ended(session), &mut |_| {}).answer)
 }
 
-/// How it ended, as far as its words depend on it.
+/// Returns how it ended, as far as the reader needs it.
 #[must_use]
 pub fn ended(session: &SessionView) -> AttemptEnd {
     let end = match &session.exit {

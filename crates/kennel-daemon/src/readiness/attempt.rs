@@ -1,4 +1,4 @@
-//! Asking again and again whether somebody accepts.
+//! Connection attempts, repeated until one succeeds.
 
 use std::future::Future;
 use std::io;
@@ -14,12 +14,12 @@ use super::observed::Observed;
 
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(5);
-/// The first pause after one that failed; it doubles …
+/// The first pause after a failed attempt; it doubles …
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// … up to this: a local connection costs next to nothing, and somebody waits.
+/// … up to this: a local connection is cheap, and a client waits.
 const LAST_PAUSE: Duration = Duration::from_millis(300);
 
-/// Until an attempt succeeds. Why others fail is noted, for the case that none ever does.
+/// Repeats an attempt until it succeeds. The last error is noted, in case none ever does.
 pub(super) async fn until<F: Future<Output = io::Result<()>>>(
     observed: &Observed,
     mut attempt: impl FnMut() -> F,
@@ -37,19 +37,19 @@ pub(super) async fn until<F: Future<Output = io::Result<()>>>(
     }
 }
 
-/// Whether somebody accepts at this socket.
+/// Connects to a socket.
 pub(super) async fn socket(path: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::NotFound.into());
     };
-    // Through a descriptor of its folder, however long the path is.
+    // By a descriptor of its folder, however long the path is.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, flags, Mode::empty())?;
     let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
     UnixStream::connect(short).await.map(drop)
 }
 
-/// Whether somebody accepts at this port.
+/// Connects to a port.
 pub(super) async fn tcp(host: &str, port: u16) -> io::Result<()> {
     TcpStream::connect((host, port)).await.map(drop)
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_socket_is_ready_when_it_accepts_and_not_when_it_is_only_there() {
+    async fn a_socket_is_ready_when_it_accepts_and_not_when_it_only_exists() {
         let folder = tempfile::tempdir().unwrap();
         // Longer than an address may be.
         let deep = folder.path().join("d".repeat(120));
@@ -72,14 +72,14 @@ mod tests {
         socket(&path).await.unwrap();
         drop(listener);
         assert!(path.exists());
-        assert!(socket(&path).await.is_err(), "nobody listens there any more");
+        assert!(socket(&path).await.is_err(), "no process listens there any more");
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "a plain file").unwrap();
         assert!(socket(&path).await.is_err());
     }
 
     #[tokio::test]
-    async fn it_is_tried_until_it_works() {
+    async fn repeats_an_attempt_until_it_succeeds() {
         let mut left = 3;
         let observed = Observed::default();
         until(&observed, || {

@@ -1,4 +1,4 @@
-//! What can't be waited for is refused before anything is made.
+//! The check of readiness conditions, before anything is made.
 
 use kennel_types::{Readiness, SessionSpec};
 
@@ -6,14 +6,16 @@ use super::http::Address;
 use super::lines;
 use crate::error::ApiError;
 
-/// Whether this can be waited for. Nothing of it is asked yet.
+/// Checks whether the condition can be watched.
 pub(crate) fn check(spec: &SessionSpec) -> Result<(), ApiError> {
     let wrong = |why: String| ApiError::invalid(format!("ready: {why}"));
-    // It may not have come as text: what has no form as text makes no sense.
+    // It may not have come as text: a condition that can't be written as text is invalid.
     let text = spec.ready.to_string();
     match text.parse::<Readiness>() {
         Err(error) => return Err(wrong(error.to_string())),
-        Ok(again) if again != spec.ready => return Err(wrong(format!("{text:?} makes no sense"))),
+        Ok(again) if again != spec.ready => {
+            return Err(wrong(format!("invalid condition {text:?}")));
+        }
         Ok(_) => {}
     }
     match &spec.ready {
@@ -22,8 +24,8 @@ pub(crate) fn check(spec: &SessionSpec) -> Result<(), ApiError> {
         Readiness::Socket { path }
             if !path.starts_with('/') && spec.cwd.contains(char::REPLACEMENT_CHARACTER) =>
         {
-            let why = format!("{path:?} is relative to a folder whose name is no text");
-            return Err(wrong(why).hint("give the whole path of the socket"));
+            let why = format!("{path:?} is relative to a folder whose path is not UTF-8");
+            return Err(wrong(why).hint("give the absolute path of the socket"));
         }
         _ => {}
     }
@@ -40,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn refuses_an_invalid_condition_by_name() {
         let line = |pattern: &str| Readiness::Line { pattern: pattern.into() };
         let said = refusal(line("up("));
         assert!(said.contains("up(") && said.contains("unclosed group"), "{said}");
@@ -57,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_below_a_folder_without_a_text_name_must_be_whole() {
+    fn a_path_below_a_folder_that_is_not_utf8_must_be_absolute() {
         let ready = Readiness::Socket { path: "a.sock".into() };
         let cwd = "/\u{fffd}".to_owned();
         let mut spec = SessionSpec { ready, cwd, ..SessionSpec::default() };

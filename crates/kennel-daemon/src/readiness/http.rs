@@ -1,32 +1,34 @@
-//! Whether an address answers with 2xx: as much HTTP/1.1 as that needs.
+//! Whether a URL answers with 2xx, with a minimal HTTP/1.1 client.
 
 use std::io;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The most of an answer that is read: its head, and those of what came before it.
+/// How much of a response is read at most.
 const LONGEST_HEAD: usize = 16 * 1024;
 
-/// Where to ask, and for what.
+/// The address of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Address {
     host: String,
     port: u16,
-    /// Host and port as they were written.
+    /// Host and port as in the URL.
     authority: String,
     /// Path and query.
     target: String,
 }
 
 impl Address {
-    /// Takes `http://HOST[:PORT][/PATH][?QUERY][#…]` apart.
+    /// Parses `http://HOST[:PORT][/PATH][?QUERY][#…]`.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         let rest = url.strip_prefix("http://").ok_or_else(|| format!("{url:?} is not http://"))?;
         let rest = rest.split('#').next().unwrap_or_default();
         let (authority, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         if authority.contains('@') {
-            return Err("a name or password in an address is not used, and would be shown".into());
+            return Err(
+                "a URL with a user name or password is not supported, and would be shown".into()
+            );
         }
         let bracketed = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         let (host, port) = match bracketed {
@@ -43,7 +45,7 @@ impl Address {
             None => 80,
             Some(text) => {
                 let number = text.parse().ok().filter(|port| *port != 0);
-                number.ok_or_else(|| format!("{text:?} is no port: that is 1 to 65535"))?
+                number.ok_or_else(|| format!("invalid port {text:?}: expected 1 to 65535"))?
             }
         };
         let target = match target.chars().next() {
@@ -52,13 +54,13 @@ impl Address {
             Some(_) => target.to_owned(),
         };
         if !target.is_ascii() || target.contains(char::is_whitespace) {
-            return Err(format!("{url:?} has characters that must be written as %XX"));
+            return Err(format!("{url:?} has characters that must be percent-encoded"));
         }
         Ok(Self { host: host.to_owned(), port, authority: authority.to_owned(), target })
     }
 }
 
-/// Asks once; fine if the answer is 2xx.
+/// Sends one request; succeeds if the response is 2xx.
 pub(super) async fn answers(url: &str) -> io::Result<()> {
     let address = Address::parse(url).map_err(io::Error::other)?;
     let mut stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
@@ -72,10 +74,10 @@ pub(super) async fn answers(url: &str) -> io::Result<()> {
         match verdict(&head)? {
             Verdict::Status(200..=299) => return Ok(()),
             Verdict::Status(other) => {
-                return Err(io::Error::other(format!("the last answer was {other}")));
+                return Err(io::Error::other(format!("the last response was {other}")));
             }
             Verdict::Unfinished if head.len() >= LONGEST_HEAD => {
-                return Err(io::Error::other("an answer without an end"));
+                return Err(io::Error::other("a response without an end"));
             }
             Verdict::Unfinished => {}
         }
@@ -85,7 +87,7 @@ pub(super) async fn answers(url: &str) -> io::Result<()> {
     }
 }
 
-/// What an answer says so far.
+/// What a response says so far.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 enum Verdict {
@@ -106,9 +108,9 @@ fn verdict(mut text: &[u8]) -> io::Result<Verdict> {
             Some(status @ 200..=599) if version.starts_with("HTTP/1.") => {
                 return Ok(Verdict::Status(status));
             }
-            // More is to come: the answer proper follows.
+            // An interim response: the final one follows.
             Some(100..=199) if version.starts_with("HTTP/1.") => {}
-            _ => return Err(io::Error::other("what answers does not speak HTTP/1")),
+            _ => return Err(io::Error::other("the server does not speak HTTP/1")),
         }
         let Some(next) = text.windows(4).position(|window| window == b"\r\n\r\n") else {
             return Ok(Verdict::Unfinished);
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_taken_apart() {
+    fn parses_an_address() {
         let is = |host: &str, port, authority: &str, target: &str| {
             (host.to_owned(), port, authority.to_owned(), target.to_owned())
         };
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_judged_as_soon_as_its_first_line_is_there() {
+    fn decides_as_soon_as_the_status_line_is_complete() {
         let verdict = |text: &str| verdict(text.as_bytes()).ok();
         assert_eq!(verdict(""), Some(Verdict::Unfinished));
         assert_eq!(verdict("HTTP/1.1 20"), Some(Verdict::Unfinished));
@@ -174,6 +176,6 @@ mod tests {
         }
         answers(&url).await.unwrap();
         serving.await.unwrap();
-        assert!(answers(&url).await.is_err(), "nobody is there any more");
+        assert!(answers(&url).await.is_err(), "no server any more");
     }
 }

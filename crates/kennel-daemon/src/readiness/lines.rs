@@ -1,41 +1,41 @@
-//! Lines of output, and whether one matches.
+//! Lines of output, and whether one matches a pattern.
 
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::strip::{Seen, Stripper};
 
-/// The longest line that is looked at as a whole; of a longer one, what is left of it so far.
+/// The longest line that is matched as a whole; of a longer one, only the last part.
 const LONGEST_LINE: usize = 16 * 1024;
-/// What a compiled pattern may take.
+/// The size limit of a compiled pattern.
 const LARGEST_PATTERN: usize = 1 << 20;
-/// Streams that are told apart: terminal, standard output, standard error.
+/// The number of streams: terminal, standard output, standard error.
 const STREAMS: usize = 3;
 
-/// Compiles a pattern; says in one line what is wrong with it.
+/// Compiles a pattern; the error is one line.
 pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(pattern).size_limit(LARGEST_PATTERN).build();
     built.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => format!("the pattern {pattern:?} becomes too big"),
-        // The last line says what; those before it point at the place.
+        regex::Error::CompiledTooBig(_) => format!("the pattern {pattern:?} is too big"),
+        // The last line names the problem; the lines before it point to the position.
         other => {
             let text = other.to_string();
             let why = text.lines().last().unwrap_or_default();
             let why = why.trim_start_matches("error: ");
-            format!("{pattern:?} is no regular expression: {why}")
+            format!("invalid regular expression {pattern:?}: {why}")
         }
     })
 }
 
-/// A line that is being put together.
+/// A line that is being assembled.
 #[derive(Debug, Default)]
 struct Line {
     stripper: Stripper,
     text: Vec<u8>,
-    /// Whether something was added since it was looked at.
+    /// Whether something was added since it was matched.
     grown: bool,
 }
 
-/// Looks for a line in several streams at once. What it keeps is bounded.
+/// Looks for a matching line in several streams. Its memory is limited.
 #[derive(Debug)]
 pub(super) struct Matcher {
     pattern: Regex,
@@ -47,7 +47,7 @@ impl Matcher {
         Self { pattern, lines: std::array::from_fn(|_| Line::default()) }
     }
 
-    /// Takes output in; gives the first line that is whole and matches.
+    /// Adds output; returns the first complete line that matches.
     pub(super) fn take(&mut self, stream: u8, data: &[u8]) -> Option<String> {
         let line = self.lines.get_mut(usize::from(stream))?;
         for byte in data {
@@ -62,7 +62,7 @@ impl Matcher {
                     if let Some(found) = look(&self.pattern, &line.text) {
                         return Some(found);
                     }
-                    // What begins in this half may go on.
+                    // A match that begins in this half may continue.
                     line.text.drain(..LONGEST_LINE / 2);
                 }
                 Seen::LineEnd => {
@@ -77,7 +77,7 @@ impl Matcher {
         None
     }
 
-    /// There is nothing more for now: a line that has no end yet counts as it stands, as a prompt would.
+    /// There is no more output for now: an incomplete line counts as it is, for example a shell prompt.
     pub(super) fn pause(&mut self) -> Option<String> {
         self.lines.iter_mut().find_map(|line| {
             let grown = std::mem::take(&mut line.grown);
@@ -85,13 +85,13 @@ impl Matcher {
         })
     }
 
-    /// Some output is missing here: what came before it is no part of what comes next.
+    /// Some output is missing here: what came before is not joined with what follows.
     pub(super) fn gap(&mut self) {
         self.lines = std::array::from_fn(|_| Line::default());
     }
 }
 
-/// The line, for people, if it matches.
+/// Returns the line for the event log, if it matches.
 fn look(pattern: &Regex, line: &[u8]) -> Option<String> {
     const SHOWN: usize = 120;
     pattern.is_match(line).then(|| {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_found_across_pieces_and_under_paint() {
+    fn finds_a_line_across_pieces_and_with_colors() {
         let mut lines = matcher("^listening on [0-9]+$");
         assert_eq!(lines.take(OUT, b"x\n\x1b[1mlisten"), None);
         assert_eq!(lines.take(ERR, b"ing on 1\n"), None, "another stream is another line");
@@ -123,16 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_counts_when_there_is_nothing_more() {
+    fn an_incomplete_line_counts_when_there_is_no_more_output() {
         let mut prompt = matcher("> $");
         assert_eq!(prompt.take(OUT, b"a > b\n> "), None);
         assert!(prompt.pause().is_some());
-        assert!(prompt.pause().is_none(), "it is looked at once");
+        assert!(prompt.pause().is_none(), "it is matched once");
         assert_eq!(prompt.take(9, b"> "), None, "no such stream");
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_the_end_of_a_long_line_is_found() {
+    fn memory_is_limited_and_the_end_of_a_long_line_is_found() {
         let mut lines = matcher("needle");
         for _ in 0..100 {
             assert_eq!(lines.take(OUT, &[b'x'; 10_000]), None);
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_do_no_harm() {
+    fn bytes_that_are_not_utf8_do_no_harm() {
         let mut lines = matcher("ready");
         assert!(lines.take(OUT, b"\xff\xfe ready \xff\n").is_some());
     }
 
     #[test]
-    fn a_gap_joins_nothing() {
+    fn a_gap_joins_no_lines() {
         let mut lines = matcher("ready");
         assert_eq!(lines.take(OUT, b"rea"), None);
         lines.gap();

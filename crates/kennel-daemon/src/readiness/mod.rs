@@ -1,11 +1,11 @@
-//! Whether a session is up: looks for the sign that was asked for, and minds the time.
+//! Readiness: watches for the condition that was requested, and for the timeout.
 //!
 //! ```text
-//! AwaitReady ──> watch ──┬── the sign is seen ───> BecameReady
-//!                        └── the time is over ───> ReadyOverdue
-//! StopAwaiting, or its end: the task is dropped, at whatever step it is
+//! AwaitReady ──> watch ──┬── the condition holds ───> BecameReady
+//!                        └── the timeout is over ────> ReadyOverdue
+//! StopAwaiting, or its end: the task is aborted, at whatever step it is
 //! ```
-//! A watch decides nothing and keeps nothing: a new daemon begins another one, with the rest of the time.
+//! A watch has no state of its own: a new daemon starts another one, with the rest of the time.
 
 mod attempt;
 mod check;
@@ -29,16 +29,16 @@ use crate::event_sender::{EventSender, SessionEvent};
 pub(crate) use check::check;
 use observed::Observed;
 
-/// What is watched.
+/// The input of a watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) session: SessionId,
     pub(crate) readiness: Readiness,
-    /// How long it may take, from when the gate was opened.
+    /// How long it may take from the opening of the gate.
     pub(crate) timeout: Option<Duration>,
-    /// When that was. The clock stands still while the machine sleeps.
+    /// When the gate was opened, by a clock that stops while the machine sleeps.
     pub(crate) opened: Instant,
-    /// What relative paths begin at, unless it has a worktree.
+    /// The base of relative paths, unless it has a worktree.
     pub(crate) cwd: PathBuf,
     /// Its worktree.
     pub(crate) worktree: Option<WorktreeRecord>,
@@ -47,7 +47,7 @@ pub(crate) struct Watch {
     pub(crate) owner: EventSender<SessionEvent>,
 }
 
-/// A watch that goes on; dropped, it ends.
+/// A running watch; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Watching(AbortHandle);
 
@@ -58,7 +58,7 @@ impl Drop for Watching {
 }
 
 impl Watch {
-    /// Begins.
+    /// Starts the watch.
     pub(crate) fn begin(self) -> Watching {
         point("daemon.ready.begun");
         Watching(tokio::spawn(self.run()).abort_handle())
@@ -67,7 +67,7 @@ impl Watch {
     async fn run(self) {
         let observed = Observed::default();
         let event = tokio::select! {
-            // What is there when the time is over counts.
+            // What is there at the timeout counts.
             biased;
             how = self.sign(&observed) => {
                 point("daemon.ready.seen");
@@ -82,7 +82,6 @@ impl Watch {
     }
 
     async fn time_is_over(&self) {
-        // A clock that can't reach so far means for ever.
         match self.timeout.and_then(|timeout| self.opened.checked_add(timeout)) {
             Some(until) => tokio::time::sleep_until(until.into()).await,
             None => std::future::pending().await,
@@ -96,24 +95,24 @@ impl Watch {
         spawn_blocking(move || record.cwd()).await.unwrap_or(top)
     }
 
-    /// Comes with what was seen. What was seen instead, so far, is noted.
+    /// Waits for the condition and returns what was seen. What was seen instead is noted.
     async fn sign(&self, observed: &Observed) -> String {
         match &self.readiness {
             Readiness::None => std::future::pending().await,
-            // The agent's word comes another way.
+            // The agent's report arrives by the API.
             Readiness::Report => {
-                observed.note("no report came");
+                observed.note("no report arrived");
                 std::future::pending().await
             }
             Readiness::Line { pattern } => output::matched(&self.folder, pattern, observed).await,
             Readiness::Socket { path } => {
                 let path = self.agents_folder().await.join(path);
                 attempt::until(observed, || attempt::socket(&path)).await;
-                format!("{} accepts", path.display())
+                format!("{} accepts connections", path.display())
             }
             Readiness::Tcp { host, port } => {
                 attempt::until(observed, || attempt::tcp(host, *port)).await;
-                format!("{host} port {port} accepts")
+                format!("{host} port {port} accepts connections")
             }
             Readiness::Http { url } => {
                 attempt::until(observed, || http::answers(url)).await;

@@ -1,19 +1,19 @@
-//! What was seen last in place of a sign: whoever waits in vain wants to know.
+//! What was seen last in place of the condition, for the event log.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// See the module.
+/// The last observation.
 #[derive(Debug, Default)]
 pub(super) struct Observed(Mutex<Option<String>>);
 
 impl Observed {
     pub(super) fn note(&self, what: impl Into<String>) {
-        // A text is whole, whoever was interrupted.
+        // A panic elsewhere leaves the text intact.
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(what.into());
     }
 
-    /// An attempt to connect, or to ask, came to this.
+    /// Notes the error of an attempt.
     pub(super) fn note_error(&self, error: &io::Error) {
         self.note(match error.kind() {
             io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_one_counts_in_words_that_people_know() {
+    fn the_last_observation_counts_in_plain_words() {
         let observed = Observed::default();
         assert_eq!(observed.last(), None);
         observed.note_error(&io::ErrorKind::NotFound.into());

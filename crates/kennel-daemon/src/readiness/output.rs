@@ -1,4 +1,4 @@
-//! A line in the journal of a session: read from its files, woken by its keeper.
+//! A line in the journal of a session: read from its files when its keeper reports output.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,18 @@ use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 
 /// The journal's folder in that of the session.
 const JOURNAL: &str = "journal";
-/// The pause between looks if no keeper wakes us: it has no room for us, or is about to end.
+/// The pause between reads if no keeper reports output: it has too many connections, or is about to end.
 const UNWOKEN: Duration = Duration::from_millis(250);
-/// The shortest pause between looks: an agent that prints much is not looked at for every line.
+/// The shortest pause between reads: the journal is not read for every line.
 const SHORTEST: Duration = Duration::from_millis(20);
 /// How long a keeper may take to greet.
 const GREETING: Duration = Duration::from_secs(2);
 
-/// Comes with the first line that matches.
+/// Waits for the first line that matches.
 pub(super) async fn matched(folder: &Path, pattern: &str, observed: &Observed) -> String {
     let pattern = match compile(pattern) {
         Ok(pattern) => pattern,
-        // It was checked when it was asked for; an older or newer version may see it differently.
+        // The pattern was checked with the request; another version may judge it differently.
         Err(why) => {
             tracing::error!(%why, "a session can't become ready");
             observed.note(why);
@@ -41,11 +41,11 @@ pub(super) async fn matched(folder: &Path, pattern: &str, observed: &Observed) -
     };
     let mut waker = Waker { folder: folder.to_owned(), keeper: None };
     loop {
-        // Before the look: what comes after it wakes us.
+        // Before the read: later output wakes the task.
         waker.listen().await;
         let (again, found) = match spawn_blocking(move || scan.go_on()).await {
             Ok(looked) => looked,
-            // The daemon leaves.
+            // The daemon shuts down.
             Err(_) => return std::future::pending().await,
         };
         scan = again;
@@ -54,8 +54,8 @@ pub(super) async fn matched(folder: &Path, pattern: &str, observed: &Observed) -
             Ok(None) if scan.printed => observed.note("no line of its output matched"),
             Ok(None) => observed.note("it printed nothing"),
             Err(error) => {
-                observed.note(format!("its output can't be read: {error}"));
-                tracing::warn!(%error, "a journal can't be read for now");
+                observed.note(format!("can't read its output: {error}"));
+                tracing::warn!(%error, "can't read a journal for now");
             }
         }
         waker.woken().await;
@@ -67,7 +67,7 @@ struct Scan {
     folder: PathBuf,
     reader: Option<JournalReader>,
     matcher: Matcher,
-    /// Whether there was anything to read.
+    /// Whether there was any output.
     printed: bool,
 }
 
@@ -98,14 +98,14 @@ impl Scan {
     }
 }
 
-/// Says when there may be more.
+/// Waits until there may be more output.
 struct Waker {
     folder: PathBuf,
     keeper: Option<KeeperConnection>,
 }
 
 impl Waker {
-    /// Has the keeper tell us, if it can.
+    /// Connects to the keeper, so that it reports output.
     async fn listen(&mut self) {
         if self.keeper.is_some() {
             return;
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_line_is_found_whether_it_comes_before_or_after_the_look() {
+    async fn finds_a_line_that_comes_before_or_after_the_watch_begins() {
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join(JOURNAL);
         let waiting = tokio::spawn({

@@ -1,33 +1,33 @@
-//! Text as people see it: without what moves the cursor or paints.
+//! Text without the control sequences of terminals.
 
-/// What comes of a byte.
+/// The meaning of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Seen {
-    /// Nothing that is seen.
+    /// It is not visible.
     Nothing,
-    /// This.
+    /// A visible byte.
     Byte(u8),
-    /// What comes next stands in another line.
+    /// What follows is in another line.
     LineEnd,
 }
 
-/// Where in a sequence the stream is. It keeps nothing else, however long a sequence is.
+/// The position of a stream within a control sequence. It keeps nothing else, however long a sequence is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Stripper {
     #[default]
     Text,
-    /// After a carriage return: with a line feed it is one end of a line, without it is one too.
+    /// After a carriage return: it ends the line, with or without a line feed.
     Return,
     /// After ESC.
     Escape,
-    /// After ESC and some of what stands between it and its last byte.
+    /// After ESC and some intermediate bytes.
     Intermediate,
     /// In `ESC [ …`.
     Control,
-    /// In a text for the terminal, such as a title.
+    /// In a string for the terminal, such as a title.
     String,
-    /// In such a text, after an ESC, which may end it.
+    /// In such a string, after an ESC that may end it.
     StringEscape,
 }
 
@@ -36,7 +36,7 @@ const BEL: u8 = 0x07;
 const CANCEL: [u8; 2] = [0x18, 0x1a];
 
 impl Stripper {
-    /// Takes the next byte.
+    /// Processes the next byte.
     pub(super) fn take(&mut self, byte: u8) -> Seen {
         if CANCEL.contains(&byte) {
             *self = Self::Text;
@@ -62,9 +62,9 @@ impl Stripper {
                 (Self::Text, Seen::Nothing)
             }
             (Self::Control, 0x20..=0x3f) => (Self::Control, Seen::Nothing),
-            // To the right: some programs draw their spaces so.
+            // Cursor right: some programs draw spaces this way.
             (Self::Control, b'C') => (Self::Text, Seen::Byte(b' ')),
-            // To another line.
+            // Cursor to another line.
             (Self::Control, b'A' | b'B' | b'E' | b'F' | b'H' | b'd' | b'f') => {
                 (Self::Text, Seen::LineEnd)
             }
@@ -73,7 +73,7 @@ impl Stripper {
             (Self::Return, b'\n') => (Self::Text, Seen::Nothing),
             (_, b'\n') => (Self::Text, Seen::LineEnd),
             (_, b'\t') => (Self::Text, Seen::Byte(b'\t')),
-            // Other control characters are not seen.
+            // Other control characters are invisible.
             (state @ Self::Control, 0..0x20) => (state, Seen::Nothing),
             (_, 0..0x20 | 0x7f) => (Self::Text, Seen::Nothing),
             (_, byte) => (Self::Text, Seen::Byte(byte)),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_paints_is_not_seen_and_what_moves_ends_a_line() {
+    fn colors_are_invisible_and_cursor_movements_end_a_line() {
         for (text, seen) in [
             ("\x1b[1;32mready\x1b[0m now\n", &["ready now", ""][..]),
             ("a\r\nb\rc\n\r\nd", &["a", "b", "c", "", "d"]),

@@ -1,4 +1,4 @@
-//! Removing what a session leaves when its tree is gone.
+//! Removing what a session leaves when its process tree is gone.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use crate::os::home::TOKEN_FILE;
 /// How long a cgroup that should be empty may take to be removed.
 const CGROUP: Duration = Duration::from_secs(2);
 
-/// Removes it; may be done again. Blocks on the disk.
+/// Removes one thing that is owed; may be repeated. Blocks on the disk.
 pub(crate) fn clean_up(what: OwedKind, folder: &Path, name: &PenName) -> Event {
     point("daemon.clean_up.begun");
     let removed = match &what {
         OwedKind::RuntimeFiles => remove_runtime_files(folder),
         OwedKind::PenFolder { path } => remove_pen(&PathBuf::from(path), name),
-        // That needs git, and is done elsewhere.
+        // That needs git: see `worktree`.
         OwedKind::Worktree { .. } => Err(io::Error::other("not a file or folder of the session")),
     };
     point("daemon.clean_up.done");
@@ -32,8 +32,8 @@ pub(crate) fn clean_up(what: OwedKind, folder: &Path, name: &PenName) -> Event {
 }
 
 fn remove_runtime_files(folder: &Path) -> io::Result<()> {
-    // The lock stays, free for good, as long as the folder: some file systems take the longer to make a file the
-    // more were removed in the last minutes.
+    // The lock stays as long as the folder: on some file systems it takes longer to create a file the more files were
+    // removed in the last minutes.
     for name in [KEEPER_SOCKET, TOKEN_FILE] {
         let path = folder.join(name);
         match std::fs::remove_file(&path) {
@@ -50,17 +50,17 @@ fn remove_runtime_files(folder: &Path) -> io::Result<()> {
 fn remove_pen(path: &Path, name: &PenName) -> io::Result<()> {
     match Leftover::claim_path(path, name).map_err(io::Error::other)? {
         Claim::Gone => Ok(()),
-        Claim::Held => Err(io::Error::other("its keeper still holds its cgroup")),
+        Claim::Held => Err(io::Error::other("its keeper still holds the cgroup")),
         Claim::Ours(leftover) => match leftover.end(Instant::now() + CGROUP)? {
             LeftoverEnd::Removed => Ok(()),
             LeftoverEnd::StillAlive(pids) => {
-                Err(io::Error::other(format!("{} processes are in its cgroup", pids.len())))
+                Err(io::Error::other(format!("{} processes are left in its cgroup", pids.len())))
             }
         },
     }
 }
 
-/// Removes a session's folder with all that is in it; one that is gone is as good.
+/// Removes a session's folder with its contents. A folder that does not exist is not an error.
 pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_removed_whether_or_not_they_are_there_and_output_stays() {
+    fn removes_files_that_exist_and_keeps_the_output() {
         let folder = tempfile::tempdir().unwrap();
         let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
         for file in [KEEPER_SOCKET, TOKEN_FILE, "lock", "outcome"] {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cant_be_removed_is_named() {
+    fn names_what_it_cant_remove() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join(KEEPER_SOCKET).join("x")).unwrap();
         let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pen_of_another_name_is_not_touched() {
+    fn leaves_a_pen_with_another_name_alone() {
         let folder = tempfile::tempdir().unwrap();
         let name = PenName::random(kennel_pen::HomeId::random().unwrap()).unwrap();
         let path = folder.path().display().to_string();

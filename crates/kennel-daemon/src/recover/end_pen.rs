@@ -1,13 +1,13 @@
 //! Ending a session's pen without its keeper, which is dead or does not answer.
 //!
 //! ```text
-//! keeper alive? ── KILL, by a certain handle ── its outcome? ── it had seen the end itself
+//! keeper alive? ── KILL, by a proven handle ── its outcome? ── it had seen the end itself
 //!                                                   └ none ── cgroup: ended and removed
 //!                                                          ── orphans: ended by the yard, seen to be gone
-//!                                                          ── the agent's status, if the kernel tells it
+//!                                                          ── the agent's status, if the kernel reports it
 //! ```
-//! Where the yard of that time is dead too, the cgroup is all the proof there is; without one nobody can see
-//! any more whether somebody is left.
+//! If the yard of that time is dead too, the cgroup is the only proof; without one it can't be observed any more whether
+//! a process is left.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -50,23 +50,23 @@ const CGROUP: Duration = Duration::from_secs(5);
 const ORPHANS: Duration = Duration::from_secs(10);
 /// How long a killed agent may take to be gone.
 const AGENT: Duration = Duration::from_secs(2);
-/// The pause between looks at something that nothing tells of.
+/// The pause between checks of something that sends no notification.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What is known of a session whose pen is to be ended.
+/// What is known of a session whose pen must be ended.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) name: PenName,
     pub(crate) folder: PathBuf,
     /// The pen's cgroup, as far as it is known.
     pub(crate) cgroup: KnownCgroup,
-    /// A handle on the agent.
+    /// A handle to the agent.
     pub(crate) agent: Option<Arc<OwnedFd>>,
     /// The agent by its record.
     pub(crate) identity: Option<ProcessIdentity>,
     /// Whether its program was seen to run.
     pub(crate) opened: bool,
-    /// The connection to the keeper with its pid, unless that is another process's than the connection's.
+    /// The keeper's pid and the connection to it, unless they belong to different processes.
     pub(crate) keeper: Option<(i32, Arc<KeeperSocket>)>,
     /// The yard of this daemon.
     pub(crate) yard: ProcessIdentity,
@@ -79,33 +79,33 @@ pub(crate) struct Ending {
 /// What is known of a pen's cgroup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KnownCgroup {
-    /// It has none.
+    /// It has no cgroup.
     None,
-    /// It has this one.
+    /// It has this cgroup.
     At(PathBuf),
-    /// It may have one, to be found by name.
+    /// It may have a cgroup, to be found by name.
     Somewhere,
 }
 
-/// Who was asked for the keeper.
+/// Which yard was asked for the keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// Nobody in this boot and pid namespace: there is none.
+    /// None in this boot and pid namespace: there is no keeper.
     Nobody,
-    /// The yard that we have.
+    /// This daemon's yard.
     OurYard,
-    /// One that is dead.
+    /// A yard that is dead.
     FormerYard,
 }
 
-/// Whether it is over with one part.
+/// Whether one part of the pen is done with.
 enum Part {
     Done,
     Left(Vec<Survivor>),
 }
 
 impl Ending {
-    /// Ends the pen, and says what came of it.
+    /// Ends the pen and returns the events that follow.
     pub(crate) async fn run(mut self) -> Vec<Event> {
         point("daemon.end_pen.begun");
         let events = match self.end().await {
@@ -130,9 +130,9 @@ impl Ending {
                     Era::Ours => Asked::FormerYard,
                 }
             }
-            // With a process on record, a lock that is gone proves nothing: its keeper may live.
+            // If a process is on record, a missing lock proves nothing: the keeper may live.
             LockLook::Missing if self.identity.is_some() => Asked::FormerYard,
-            // It was not made yet; or somebody removed it. The look below the yard tells.
+            // The lock was not made yet, or was removed. The proof below the yard decides.
             LockLook::Missing => Asked::OurYard,
         };
         if let Part::Left(survivors) = self.end_keeper().await? {
@@ -141,7 +141,7 @@ impl Ending {
         point("daemon.end_pen.keeper_ended");
         self.learn_from_note()?;
         if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME_FILE))? {
-            // It had seen the pen empty before it ended.
+            // The keeper had seen the pen empty before it ended.
             let pen = match &self.cgroup {
                 KnownCgroup::At(path) => path.to_str(),
                 KnownCgroup::None | KnownCgroup::Somewhere => None,
@@ -159,13 +159,13 @@ impl Ending {
             let (name, journal) = (self.name.clone(), self.folder.join(JOURNAL));
             let marked = spawn_blocking(move || mark_gap(&journal));
             if let Err(error) = marked.await.map_err(io::Error::other)? {
-                tracing::warn!(pen = %name, %error, "the gap in the output can't be marked");
+                tracing::warn!(pen = %name, %error, "can't mark the gap in the output");
             }
         }
         Ok(vec![event])
     }
 
-    /// What the register does not have, its keeper noted before the gate was opened.
+    /// Takes from the keeper's note what the register lacks; it was written before the gate was opened.
     fn learn_from_note(&mut self) -> io::Result<()> {
         let Some(note) = KeeperNote::read(&self.folder)? else { return Ok(()) };
         self.identity = self.identity.take().or(note.agent);
@@ -179,14 +179,14 @@ impl Ending {
         Ok(())
     }
 
-    /// Sees to it that the keeper is dead: its lock is free then.
+    /// Makes sure that the keeper is dead: then its lock is free.
     async fn end_keeper(&self) -> io::Result<Part> {
         let deadline = Instant::now() + KEEPER;
         loop {
             let held = match lock::look(&self.folder)? {
                 LockLook::Held(_) => true,
                 LockLook::Free(_) => false,
-                // Somebody removed it; a keeper that is still connected has it all the same.
+                // The lock was removed; a keeper that is still connected has it open anyway.
                 LockLook::Missing => self.is_connected()?,
             };
             if !held {
@@ -204,7 +204,7 @@ impl Ending {
                 return Err(io::Error::other("its keeper may not be signalled"));
             }
             if timeout_at(deadline, process::ended(&handle)).await.is_err() {
-                // It hangs in the kernel. Whom it holds does not wait for it.
+                // It hangs in the kernel. Its processes are ended without it.
                 let struck = spawn_blocking(move || proc::kill_tree(pid, handle));
                 struck.await.map_err(io::Error::other)??;
                 return Ok(Part::Left(proc::survivor(pid).into_iter().collect()));
@@ -219,7 +219,7 @@ impl Ending {
         }
     }
 
-    /// A handle on the keeper, if one can be had that is certain.
+    /// Returns a handle to the keeper, if it is proven to be the keeper's.
     fn keeper_handle(&self) -> io::Result<Option<(i32, OwnedFd)>> {
         if let Ok(conversation) = KeeperConnection::begin(&self.folder) {
             let pid = conversation.peer()?;
@@ -232,7 +232,7 @@ impl Ending {
         Ok(handle.map(|handle| (*pid, handle)))
     }
 
-    /// Ends and removes the cgroup, if there is one. Says whether the pen had one, or who is left in it.
+    /// Ends and removes the cgroup, if there is one. Returns whether the pen had one, or the survivors.
     async fn end_cgroup(&self) -> io::Result<Result<bool, Vec<Survivor>>> {
         let (name, known) = (self.name.clone(), self.cgroup.clone());
         let deadline = std::time::Instant::now() + CGROUP;
@@ -255,12 +255,12 @@ impl Ending {
         .map_err(io::Error::other)?
     }
 
-    /// Those who were not in the cgroup, and the proof that nobody is left.
+    /// Ends the processes that were not in the cgroup, and proves that none is left.
     async fn end_rest(&mut self, asked: Asked, had_cgroup: bool) -> io::Result<Event> {
         match asked {
             Asked::Nobody => {}
             Asked::OurYard => {
-                // It may have been stopped.
+                // The yard may have been stopped.
                 if let Some(yard) = self.yard.open()? {
                     let _sent_or_gone = pidfd::send(&yard, Signal::CONT)?;
                 }
@@ -268,14 +268,14 @@ impl Ending {
                 if let Proof::NotYet(left) = self.proof.wait(deadline).await? {
                     let survivors: Vec<_> = left.into_iter().filter_map(proc::survivor).collect();
                     if survivors.is_empty() {
-                        return Err(io::Error::other("the yard has not settled yet"));
+                        return Err(io::Error::other("the yard has not finished yet"));
                     }
                     return Ok(still_alive(survivors));
                 }
             }
             Asked::FormerYard => {
                 self.end_agent().await?;
-                // Who waits behind a gate goes with whoever could have opened it.
+                // A process behind a closed gate exits when the keeper that could open it is gone.
                 if !had_cgroup && !self.was_never_opened()? {
                     let why = "keeper and yard are dead, and its pen had no cgroup: whether \
                                somebody is left can't be seen any more";
@@ -286,7 +286,7 @@ impl Ending {
         Ok(Event::PenEnded(PenEnd::Empty { exit: self.exit()? }))
     }
 
-    /// Kills the agent and whoever is below it, if it is still that very process.
+    /// Kills the agent and the processes below it, if it is still the recorded process.
     async fn end_agent(&self) -> io::Result<()> {
         let handle = match (&self.agent, &self.identity) {
             (Some(handle), _) => Some(handle.try_clone()?),
@@ -302,20 +302,20 @@ impl Ending {
             if namespace == identity::pid_namespace()? {
                 return proc::kill_tree(pid, handle);
             }
-            // Its number means somebody else here. Who is with it in its namespace ended with the keeper.
+            // Its pid belongs to another namespace. All processes there ended with the keeper.
             let _killed_or_gone = pidfd::send(&handle, Signal::KILL)?;
             Ok(vec![handle])
         });
         let deadline = Instant::now() + AGENT;
         for handle in killed.await.map_err(io::Error::other)?? {
             if timeout_at(deadline, process::ended(&handle)).await.is_err() {
-                return Err(io::Error::other("what is left of it does not end"));
+                return Err(io::Error::other("its remaining processes do not end"));
             }
         }
         Ok(())
     }
 
-    /// The kernel's word on the agent; or that there was none.
+    /// Returns the agent's status as the kernel reports it, or that there was no agent.
     fn exit(&self) -> io::Result<Option<Exit>> {
         if self.was_never_opened()? {
             return Ok(Some(Exit::NeverRan));
@@ -327,8 +327,8 @@ impl Ending {
         Ok(told.map(translate::exit_by_kernel))
     }
 
-    /// Whether the files that its keeper makes on its way show that it did not get as far as to a process: first it
-    /// makes the room for the outcome, and before the gate opens the note of the agent.
+    /// Whether the keeper's files show that it did not get as far as creating a process: first it reserves the space for
+    /// the outcome, and it writes the note of the agent before the gate is opened.
     fn was_never_opened(&self) -> io::Result<bool> {
         if self.identity.is_some() {
             return Ok(false);
@@ -338,19 +338,19 @@ impl Ending {
         }
         match std::fs::read_to_string(self.folder.join(lock::LOCK)) {
             Ok(note) => Ok(!note.lines().any(|line| line.starts_with("agent "))),
-            // It may be removed already.
+            // The file may be removed already.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
     }
 }
 
-/// Whether nobody will write to its journal any more.
+/// Whether no process will write to its journal any more.
 fn event_is_end(event: &Event) -> bool {
     matches!(event, Event::PenEnded(PenEnd::Empty { .. } | PenEnd::Unobservable { .. }))
 }
 
-/// What a killed keeper had read and not written is gone: that is marked, once.
+/// Marks, once, that output was lost which the killed keeper had read and not written.
 fn mark_gap(journal: &Path) -> io::Result<()> {
     let mut reader = JournalReader::open(journal)?;
     let end = reader.end()?;
@@ -377,9 +377,9 @@ fn end_folder(folder: &Path, name: &PenName, deadline: std::time::Instant) -> io
                     }
                 });
             }
-            // Its keeper was killed, and lets go with its last breath.
+            // The killed keeper releases it when it exits.
             Claim::Held if std::time::Instant::now() < deadline => std::thread::sleep(PAUSE),
-            Claim::Held => return Err(io::Error::other("somebody else holds its cgroup")),
+            Claim::Held => return Err(io::Error::other("another process holds its cgroup")),
         }
     }
 }

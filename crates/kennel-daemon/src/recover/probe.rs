@@ -1,9 +1,9 @@
-//! Finding out what became of a launch from before this daemon.
+//! Probing a launch of a former daemon.
 //!
 //! ```text
 //! lock free ── an outcome? ── over
 //!     │            └ none ── another boot? ── rebooted, else no keeper
-//!     └ held ── connect, ask ── what the keeper says
+//!     └ held ── connect, ask ── the keeper's report
 //!                    └ silence ── see `silent`
 //! ```
 
@@ -32,33 +32,33 @@ use crate::keeper::translate::{self, TimeLimits};
 
 /// How long a keeper may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
-/// The pause between looks for a keeper that holds its lock and does not listen yet.
+/// The pause between attempts to connect to a keeper that holds its lock and does not listen yet.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a probe needs to know.
+/// The input of a probe.
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) folder: PathBuf,
     /// The secret that its keeper must know.
     pub(crate) token: String,
-    /// Whether its end is wanted.
+    /// Whether a stop was requested.
     pub(crate) stop_wanted: bool,
     /// Whether its keeper is in a pid namespace of its own, below the yard's child.
     pub(crate) in_namespace: bool,
-    /// Whether the home's last daemon ran before the last restart of the machine.
+    /// Whether the machine was restarted since the home's last daemon ran.
     pub(crate) rebooted: bool,
     /// How long its keeper may take to answer.
     pub(crate) patience: Duration,
     pub(crate) limits: TimeLimits,
 }
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) probe: Probe,
-    /// A keeper that lives.
+    /// Its keeper, if it lives.
     pub(crate) keeper: Option<FoundKeeper>,
-    /// When it ended, if it did.
+    /// When it ended, if it has.
     pub(crate) ended_ms: Option<u64>,
     /// What its keeper could not remove.
     pub(crate) owes: Option<OwedKind>,
@@ -66,11 +66,11 @@ pub(crate) struct Found {
     pub(crate) opened: Option<std::time::Instant>,
 }
 
-/// A keeper that lives.
+/// A live keeper.
 #[derive(Debug)]
 pub(crate) struct FoundKeeper {
     pub(crate) socket: KeeperSocket,
-    /// The child of the yard that it is, or is below.
+    /// The yard's child that is the keeper, or its parent.
     pub(crate) pid: i32,
     pub(crate) agent: Option<OwnedFd>,
 }
@@ -82,7 +82,7 @@ impl From<Probe> for Found {
 }
 
 impl Search {
-    /// Looks; a look that fails says nothing.
+    /// Probes the launch; a failure proves nothing.
     pub(crate) async fn run(self) -> Found {
         point("daemon.adopt.probe");
         let found = self.look().await;
@@ -100,8 +100,8 @@ impl Search {
             }
             match KeeperConnection::begin(&self.folder) {
                 Ok(conversation) => return self.ask(conversation, deadline).await,
-                // It is about to listen, or to end. A full queue is that of a stopped one.
-                Err(KeeperRequestError::NobodyListens) if Instant::now() < deadline => {
+                // It is about to listen, or to end. The queue of a stopped process may be full.
+                Err(KeeperRequestError::NotListening) if Instant::now() < deadline => {
                     sleep(PAUSE).await
                 }
                 Err(_) if Instant::now() >= deadline => return Ok(self.silent()),
@@ -110,7 +110,7 @@ impl Search {
         }
     }
 
-    /// No keeper exists or will.
+    /// No keeper exists or will exist.
     fn without_keeper(&self, era: Option<Era>) -> io::Result<Found> {
         if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME_FILE))? {
             return Ok(found_outcome(&outcome, noted_pen(&self.folder)?.as_deref(), self.limits));
@@ -122,8 +122,8 @@ impl Search {
         Ok(if bygone { Probe::Rebooted } else { Probe::NoKeeper }.into())
     }
 
-    /// Its keeper lives and says nothing. That is no reason to end a session that nobody wants to end; but
-    /// no stop waits for such a keeper.
+    /// The keeper lives and does not answer. That is no reason to end a session without a stop request; but a stop does
+    /// not wait for such a keeper.
     fn silent(&self) -> Found {
         if self.stop_wanted {
             return Probe::Silent.into();
@@ -146,18 +146,18 @@ impl Search {
         };
         let (token, mut state, agent) = match answered {
             Err(_) => {
-                // Whoever ends it without its keeper finds it by this connection.
+                // A task that ends the pen without the keeper identifies it by this connection.
                 let pid = self.child_of_yard(peer)?;
                 let socket = conversation.into_socket();
                 let keeper = Some(FoundKeeper { socket, pid, agent: None });
                 return Ok(Found { keeper, ..self.silent() });
             }
-            // It went just now, or is another program: the next look will tell.
+            // It has just ended, or is another program: the next probe will tell.
             Ok(Err(error)) => return Ok(Probe::Failed { why: error.to_string() }.into()),
             Ok(Ok(answer)) => answer,
         };
         if token != self.token {
-            let why = "another launch's keeper answers in its folder".to_owned();
+            let why = "the keeper of another launch answers in its folder".to_owned();
             return Ok(Probe::Failed { why }.into());
         }
         if let Some(agent) = &agent {
@@ -176,7 +176,7 @@ impl Search {
         Ok(Found { keeper, opened, ..found })
     }
 
-    /// The yard knows the parent of a keeper that is in a namespace of its own.
+    /// Returns the yard's child: for a keeper in a pid namespace of its own that is its parent.
     fn child_of_yard(&self, peer: i32) -> io::Result<i32> {
         if !self.in_namespace {
             return Ok(peer);
@@ -199,7 +199,7 @@ async fn state_of(conversation: &KeeperConnection) -> Result<Answer, KeeperReque
         .await
 }
 
-/// It may have been stopped.
+/// Wakes the keeper, which may have been stopped.
 fn wake(peer: i32, conversation: &KeeperConnection) -> io::Result<()> {
     if let Some(handle) = process::open(peer, conversation.as_fd())? {
         let _woken_or_gone = pidfd::send(handle, Signal::CONT)?;
@@ -222,7 +222,7 @@ fn found_outcome(
     }
 }
 
-/// The pen's folder by the keeper's own note.
+/// Returns the pen's folder from the keeper's note.
 fn noted_pen(folder: &Path) -> io::Result<Option<String>> {
     Ok(match KeeperNote::read(folder)?.and_then(|note| note.pen) {
         Some(NotedPen::Cgroup(path)) => Some(path.display().to_string()),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_free_lock_means_no_keeper_and_an_outcome_is_believed() {
+    async fn a_free_lock_means_no_keeper_and_an_outcome_counts() {
         let folder = tempfile::tempdir().unwrap();
         let probe = |search: Search| async { search.run().await.probe };
         assert_eq!(probe(search(folder.path())).await, Probe::NoKeeper);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lock_from_another_boot_is_void() {
+    async fn a_lock_from_another_boot_means_a_reboot() {
         let folder = tempfile::tempdir().unwrap();
         let boot = "00000000-0000-0000-0000-000000000000".to_owned();
         let yard = kennel_sys::identity::ProcessIdentity { boot, ..me() };
@@ -293,14 +293,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_look_that_fails_says_nothing() {
+    async fn a_failed_probe_proves_nothing() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let found = search(file.path()).run().await;
         assert!(matches!(found.probe, Probe::Failed { .. }), "{found:?}");
     }
 
     #[tokio::test]
-    async fn a_silent_keeper_is_a_reason_to_end_only_what_shall_end() {
+    async fn a_silent_keeper_is_ended_only_if_a_stop_was_requested() {
         let folder = tempfile::tempdir().unwrap();
         let _held = lock::make(folder.path(), &me()).unwrap();
         let found = search(folder.path()).run().await;

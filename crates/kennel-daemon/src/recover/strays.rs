@@ -1,8 +1,8 @@
-//! Strays: processes that bear this home's mark and belong to no live session.
+//! Strays: processes that carry this home's mark and belong to no live session.
 //!
-//! Two marks: the pen, found by its name, and the cookie in the environment, which a process keeps wherever it
-//! goes. A process with the cookie of a live session that is neither in its pen nor below its keeper was started
-//! by another program at the agent's request: it is *outside*, shown, and not ours to end.
+//! There are two marks: the pen, found by its name, and the cookie in the environment, which every descendant inherits.
+//! A process with the cookie of a live session that is neither in its pen nor below its keeper was started by another
+//! program at the agent's request: it is *outside*. It is shown, but not ended.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,19 +20,19 @@ use crate::os::home::Home;
 use crate::os::proc;
 use crate::recover::census::SessionCensus;
 
-/// How long the ended may take to be gone.
+/// How long the processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What bears our mark, among processes that are looked at one after the other.
+/// What a process with this home's mark belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Belongs {
-    /// To a live session, or to Kennel itself, or not to us.
+    /// A live session, Kennel itself, or another home.
     Elsewhere,
     Stray,
     Outside,
 }
 
-/// Looks for them. Blocks.
+/// Finds the strays. Blocks.
 pub(crate) fn find(home: &Home, census: &SessionCensus) -> io::Result<StraysView> {
     let mut found = StraysView::default();
     for leftover in strayed_pens(home, census)? {
@@ -54,7 +54,7 @@ pub(crate) fn find(home: &Home, census: &SessionCensus) -> io::Result<StraysView
     Ok(found)
 }
 
-/// Which strays are meant.
+/// Which strays are ended.
 enum Meant<'a> {
     All,
     Of(&'a str),
@@ -70,7 +70,7 @@ impl Meant<'_> {
         }
     }
 
-    /// A pen ends as a whole: only if all who are in it are meant.
+    /// A pen is ended as a whole: only if all its processes are selected.
     fn has_pen(&self, session: &str, inside: &[i32]) -> bool {
         match self {
             Self::These(_) if inside.is_empty() => false,
@@ -80,7 +80,7 @@ impl Meant<'_> {
     }
 }
 
-/// Ends all strays, or those that are named, and says what came of it. Blocks.
+/// Ends all strays, or the given ones, and returns the result. Blocks.
 pub(crate) fn end(
     home: &Home,
     census: &SessionCensus,
@@ -107,7 +107,7 @@ fn end_those(home: &Home, census: &SessionCensus, meant: &Meant<'_>) -> io::Resu
             continue;
         }
         if let LeftoverEnd::StillAlive(pids) = leftover.end(deadline)? {
-            tracing::warn!(pen = %leftover.name(), ?pids, "a stray pen can't be ended so far");
+            tracing::warn!(pen = %leftover.name(), ?pids, "can't end a stray pen so far");
         }
     }
     let mut result = StraysEnded::default();
@@ -115,7 +115,7 @@ fn end_those(home: &Home, census: &SessionCensus, meant: &Meant<'_>) -> io::Resu
         let gone = match end_one(&stray, home, deadline) {
             Ok(gone) => gone,
             Err(error) => {
-                tracing::warn!(pid = stray.pid, %error, "a stray can't be ended");
+                tracing::warn!(pid = stray.pid, %error, "can't end a stray");
                 false
             }
         };
@@ -125,14 +125,14 @@ fn end_those(home: &Home, census: &SessionCensus, meant: &Meant<'_>) -> io::Resu
     Ok(result)
 }
 
-/// Pens whose owner is dead and whose session is not live.
+/// Returns the pens whose owner is dead and whose session is not live.
 pub(crate) fn strayed_pens(home: &Home, census: &SessionCensus) -> io::Result<Vec<Leftover>> {
     let mut pens = HostSupport::leftovers(&home.id).map_err(io::Error::other)?;
     pens.retain(|pen| !census.live.contains_key(pen.name().session.as_str()));
     Ok(pens)
 }
 
-/// Processes that bear the cookie of this home, with the session that it names.
+/// Returns the processes that have the cookie of this home, with the session that it names.
 fn marked(home: &Home, census: &SessionCensus) -> io::Result<Vec<(i32, String)>> {
     let own = rustix::process::geteuid();
     let mut marked = Vec::new();
@@ -141,7 +141,7 @@ fn marked(home: &Home, census: &SessionCensus) -> io::Result<Vec<(i32, String)>>
         if !ours || census.own.contains(&pid) {
             continue;
         }
-        // What may not be read is not ours to judge.
+        // A process whose environment can't be read is not judged.
         if let Ok(Some((home_id, session))) = proc::cookies(pid)
             && home_id == home.id.as_str()
         {
@@ -166,14 +166,14 @@ fn belongs(
         Some(pack) if pack.lost => Belongs::Stray,
         Some(pack) => match pack.keeper {
             Some(keeper) if proc::descends(pid, keeper, parents) => Belongs::Elsewhere,
-            // Without a keeper nobody can say; it is being looked for.
+            // Without a keeper it can't be decided; the session is being probed.
             None => Belongs::Elsewhere,
             Some(_) => Belongs::Outside,
         },
     }
 }
 
-/// Whether it is in a pen of this home: who looks after that pen looks after it.
+/// Whether it is in a pen of this home: then it is handled with that pen.
 fn is_in_a_pen(pid: i32, home: &Home) -> bool {
     let Some(cgroup) = proc::cgroup(pid) else { return false };
     cgroup.split('/').filter_map(PenName::parse).any(|name| name.home == home.id)
@@ -190,14 +190,14 @@ fn view(pid: i32, session: &str, mark: &str) -> Option<StrayView> {
     })
 }
 
-/// Ends one stray, if it still is that process; says whether it is gone.
+/// Ends one stray if it is still the same process; returns whether it is gone.
 fn end_one(stray: &StrayView, home: &Home, deadline: Instant) -> io::Result<bool> {
     let Some(handle) = pidfd::open(stray.pid)? else { return Ok(true) };
     if pidfd::has_ended(handle.as_fd())? {
         return Ok(true);
     }
-    // The number may be another's by now: its mark is looked for again behind the handle. One from a pen was
-    // ended with that.
+    // The pid may have been reused: the mark is checked again with the handle open. A process from a pen was ended with
+    // the pen.
     let marked = proc::cookies(stray.pid)?
         .is_some_and(|(id, session)| id == home.id.as_str() && session == stray.session);
     if !marked || !pidfd::exists(handle.as_fd()) {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_bears_our_mark_and_belongs_to_nobody_is_ended() {
+    fn ends_only_marked_processes_without_a_session() {
         let home = Home { folder: "/none".into(), id: HomeId::random().unwrap() };
         let other = Home { folder: "/other".into(), id: HomeId::random().unwrap() };
         let mut stray = marked(&home, "gone");
@@ -252,7 +252,7 @@ mod tests {
         census.live.insert("live".into(), below_us);
         census.live.insert("away".into(), below_init);
         let pids = |views: &[StrayView]| views.iter().map(|v| v.pid).collect::<Vec<_>>();
-        // A child has our environment until it has become its program.
+        // A child has this process's environment until its exec.
         let patience = Instant::now() + Duration::from_secs(20);
         let found = loop {
             let found = find(&home, &census).unwrap();
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(pids(&found.strays), [pid(&stray)]);
         assert_eq!(pids(&found.outside), [pid(&outside)]);
         assert_eq!(found.strays[0].mark, "cookie");
-        // One that is not named is left alone, and so is one that only has the number of another.
+        // Processes that are not named, or only have the pid of another, are left alone.
         let only = |session: &str| StrayRef { pid: pid(&stray), session: session.to_owned() };
         let request = |only| EndStraysRequest { only: Some(only) };
         for others in [vec![], vec![only("other")]] {
@@ -275,14 +275,14 @@ mod tests {
         assert!(ended.still_alive.is_empty());
         stray.wait().unwrap();
         for child in [&mut foreign, &mut kept, &mut outside] {
-            assert!(child.try_wait().unwrap().is_none(), "it was none of ours to end");
+            assert!(child.try_wait().unwrap().is_none(), "it is not ours to end");
             child.kill().unwrap();
             child.wait().unwrap();
         }
     }
 
     #[test]
-    fn what_is_left_of_a_lost_session_can_be_ended() {
+    fn ends_what_is_left_of_a_lost_session() {
         let home = Home { folder: "/none".into(), id: HomeId::random().unwrap() };
         let mut child = marked(&home, "lost");
         let mut census = SessionCensus::default();

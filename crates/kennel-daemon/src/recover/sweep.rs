@@ -1,8 +1,7 @@
-//! After adoption: what former daemons left that belongs to no session.
+//! The sweep after adoption: it removes what former daemons left that belongs to no session.
 //!
-//! A folder without a row is that of a launch whose row never became durable: its keeper, if there is one, still
-//! waits to be told to launch, and is told not to. A pen without a session has a dead owner, or it could not be
-//! claimed.
+//! A folder without a row is that of a launch whose row never became durable: its keeper, if it exists, still waits for
+//! the order to launch, and is dismissed. A pen without a session has a dead owner, or could not be claimed.
 
 use std::io;
 use std::path::Path;
@@ -29,7 +28,7 @@ use crate::recover::strays;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a pen may take to be empty.
 const PEN: Duration = Duration::from_secs(5);
-/// The pause between looks at a lock.
+/// The pause between checks of a lock.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Sweeps once.
@@ -40,7 +39,7 @@ pub(crate) async fn sweep(
 ) {
     point("daemon.adopt.sweep");
     if let Err(error) = sweep_folders(&home, &owner).await {
-        tracing::warn!(%error, "folders without a session can't be looked for");
+        tracing::warn!(%error, "can't look for folders without a session");
     }
     if let Err(error) = sweep_pens(&home, &owner, &metrics).await {
         tracing::warn!(%error, "pens without a session can't be looked for");
@@ -49,7 +48,7 @@ pub(crate) async fn sweep(
 }
 
 async fn sweep_folders(home: &Home, owner: &EventSender<RecoveryRequest>) -> io::Result<()> {
-    // Listed first: a session is known before its folder is made.
+    // The folders are listed first: a session is known before its folder is made.
     let listed = list(&home.sessions())?;
     let census = SessionCensus::take(owner).await?;
     for id in listed.into_iter().filter(|id| !census.known.contains(id)) {
@@ -58,7 +57,7 @@ async fn sweep_folders(home: &Home, owner: &EventSender<RecoveryRequest>) -> io:
                 let (session, cause) = (Some(id), what.to_owned());
                 owner.send(RecoveryRequest::Note { session, kind: "swept", cause }).ok();
             }
-            Err(error) => tracing::warn!(session = %id, %error, "left as it is"),
+            Err(error) => tracing::warn!(session = %id, %error, "can't sweep a folder"),
         }
     }
     Ok(())
@@ -76,11 +75,11 @@ fn list(sessions: &Path) -> io::Result<Vec<SessionId>> {
     Ok(ids)
 }
 
-/// Ends what is left of a launch without a row, and removes its folder. Says what it was.
+/// Ends what is left of a launch without a row, and removes its folder. Returns what it was.
 async fn sweep_folder(home: &Home, id: &SessionId) -> io::Result<&'static str> {
     let folder = home.session(id);
     let (what, origin) = match lock::look(&folder)? {
-        LockLook::Missing => ("a folder of no session", None),
+        LockLook::Missing => ("a folder without a session", None),
         LockLook::Free(origin) => ("a launch that never became a session", origin),
         LockLook::Held(origin) => {
             dismiss(&folder).await?;
@@ -108,7 +107,7 @@ async fn sweep_folder(home: &Home, id: &SessionId) -> io::Result<&'static str> {
     Ok(what)
 }
 
-/// Tells a keeper without a row not to launch, and waits until it is gone.
+/// Tells a keeper without a row not to launch, and waits until it has exited.
 async fn dismiss(folder: &Path) -> io::Result<()> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let told = tokio::time::timeout_at(deadline, tell_to_leave(folder)).await;
@@ -129,7 +128,7 @@ async fn dismiss(folder: &Path) -> io::Result<()> {
 async fn tell_to_leave(folder: &Path) -> Result<(), KeeperRequestError> {
     let conversation = loop {
         match KeeperConnection::begin(folder) {
-            Err(KeeperRequestError::NobodyListens) => {
+            Err(KeeperRequestError::NotListening) => {
                 if !matches!(lock::look(folder)?, LockLook::Held(_)) {
                     return Ok(());
                 }
@@ -179,14 +178,14 @@ async fn sweep_pens(
                     ended.push((session, pids.len()));
                 }
                 LeftoverEnd::StillAlive(pids) => {
-                    tracing::warn!(session, ?pids, "a stray pen can't be ended so far");
+                    tracing::warn!(session, ?pids, "can't end a stray pen so far");
                 }
             }
         }
         io::Result::Ok(ended)
     });
     for (session, processes) in swept.await.map_err(io::Error::other)?? {
-        let cause = format!("a pen of session {session} with {processes} processes");
+        let cause = format!("ended a pen of session {session} with {processes} processes");
         let session = SessionId::parse(&session).ok();
         owner.send(RecoveryRequest::Note { session, kind: "stray_ended", cause }).ok();
     }
@@ -200,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_folders_that_are_named_like_sessions_are_listed() {
+    fn lists_only_folders_that_are_named_like_sessions() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(list(&home.path().join("none")).unwrap(), []);
         let id = kennel_types::IdMaker::default().next(0, 1);
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_of_no_session_goes() {
+    async fn removes_a_folder_without_a_session() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
         let id = kennel_types::IdMaker::default().next(0, 1);

@@ -1,8 +1,8 @@
-//! The proof that nothing of a dead keeper is left below the yard.
+//! The proof that no process of a dead keeper is left below the yard.
 //!
-//! What a keeper leaves behind falls to the yard, which ends it and says so when it tells of the keeper's end.
-//! A daemon that did not hear that looks for itself: as long as the yard lives, whoever is left of a keeper of
-//! its own is among its children, or below one that is neither the daemon nor a keeper.
+//! Orphans of a keeper become children of the yard, which ends them and reports that with the keeper's end. A daemon that
+//! has missed the report checks for itself: as long as the yard lives, every process that is left of its keeper is a child
+//! of the yard, or below a child that is neither the daemon nor a keeper.
 
 use std::collections::HashSet;
 use std::io;
@@ -17,31 +17,31 @@ use crate::keeper::yard::YardKeepers;
 use crate::os::proc;
 use crate::recover::census::RecoveryRequest;
 
-/// The pause between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What the yard told of a keeper.
+/// What the yard has reported of a keeper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum KeeperFate {
     /// Nothing so far.
     #[default]
     Untold,
-    /// There never was one, and none will be.
+    /// It was not forked, and will not be.
     NotForked,
-    /// It has ended, and so has what it left; or these have not.
+    /// It has ended, and so have its orphans, except these.
     Ended { left: Vec<String> },
 }
 
-/// What the proof came to.
+/// The result of the proof.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// Nobody is left.
+    /// No process is left.
     Empty,
-    /// These may be left, or nobody knows yet.
+    /// These processes may be left, or it is not known yet.
     NotYet(Vec<i32>),
 }
 
-/// How to get the proof for one session.
+/// The input of the proof for one session.
 #[derive(Debug)]
 pub(crate) struct YardProof {
     pub(crate) session: SessionId,
@@ -63,7 +63,7 @@ impl YardProof {
             }
             let left = self.look().await?;
             tidy_looks = if left.is_empty() { tidy_looks + 1 } else { 0 };
-            // A list of children that change meanwhile may miss one: once is not enough.
+            // A list of children that change in the meantime may miss one: two checks are needed.
             if tidy_looks >= 2 {
                 return Ok(Proof::Empty);
             }
@@ -71,14 +71,14 @@ impl YardProof {
                 return Ok(Proof::NotYet(left));
             }
             let pause = (Instant::now() + PAUSE).min(deadline);
-            // The yard's word comes first, if it comes. Without a sender there will be none.
+            // A report of the yard ends the pause. Without a sender there will be none.
             if !matches!(timeout_at(pause, self.fate.changed()).await, Ok(Ok(()))) {
                 sleep(pause.saturating_duration_since(Instant::now())).await;
             }
         }
     }
 
-    /// Children of the yard that may be left of the session: those that are neither the daemon nor keepers of
+    /// Returns the children of the yard that may be left of the session: those that are neither the daemon nor keepers of
     /// other sessions.
     async fn look(&self) -> io::Result<Vec<i32>> {
         let before = self.keepers().await?;
@@ -108,7 +108,7 @@ fn strangers(
     let known = |pid: &i32| {
         looks.iter().any(|look| look.known.get(pid).is_some_and(|other| other != session))
     };
-    // A keeper that belongs to nobody known may be this session's own, not yet reaped.
+    // A keeper of no known session may be this session's own, not reaped yet.
     let unknown = keepers.iter().copied().filter(|pid| !known(pid));
     let orphans = children.iter().copied().filter(|pid| *pid != daemon && !keepers.contains(pid));
     let mut left: Vec<i32> = unknown.chain(orphans).collect();
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_daemon_and_keepers_of_others_are_no_strangers() {
+    fn excludes_only_the_daemon_and_keepers_of_other_sessions() {
         let mut ids = IdMaker::default();
         let (mine, other) = (ids.next(1, 1), ids.next(2, 2));
         let look = |children: &[i32]| YardKeepers {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_yards_word_is_enough() {
+    async fn the_yards_report_is_enough() {
         let owner = EventSender::new(|_: RecoveryRequest| true);
         let (sender, fate) = watch::channel(KeeperFate::Ended { left: Vec::new() });
         let session = IdMaker::default().next(1, 1);

@@ -1,4 +1,4 @@
-//! What a daemon is started with, and how it goes.
+//! The configuration of a daemon, and its errors.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,33 +12,33 @@ use rustix::fd::OwnedFd;
 use crate::launch::limits::LaunchLimits;
 use crate::os::home::LockHomeError;
 
-/// Starts a yard, the way a client would.
+/// Starts a yard, as a client would.
 pub type StartYard = Box<dyn Fn() -> io::Result<()> + Send>;
 
-/// What a daemon is started with.
+/// The configuration of a daemon.
 pub struct DaemonConfig {
-    /// The home.
+    /// The folder of the home.
     pub home: PathBuf,
-    /// Its id.
+    /// The id of the home.
     pub home_id: HomeId,
     /// The socket to the yard.
     pub yard: OwnedFd,
-    /// The program's version, for people to read.
+    /// The program's version.
     pub version: String,
-    /// Called when the yard has died, just before the daemon leaves: a new yard starts a new daemon.
+    /// Called when the yard has died, just before the daemon exits: a new yard starts a new daemon.
     pub start_yard: Option<StartYard>,
     /// How many ended sessions stay on record.
     pub ended_kept: usize,
-    /// Where worktrees go; none: into the home.
+    /// The folder for worktrees; none: a folder in the home.
     pub worktrees: Option<PathBuf>,
-    /// The environment for git where no client's is known: for worktrees that a former daemon left.
+    /// The environment for git where no client's is known: for worktrees of a former daemon.
     pub environment: Vec<(OsString, OsString)>,
-    /// On what terms sessions are taken in.
+    /// The limits of admission.
     pub terms: LaunchLimits,
 }
 
 impl DaemonConfig {
-    /// For this home, below the yard at the other end of `yard`.
+    /// Returns the default configuration for a home whose yard is at the other end of `yard`.
     #[must_use]
     pub fn new(home: PathBuf, home_id: HomeId, yard: OwnedFd, version: String) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl fmt::Debug for DaemonConfig {
 /// Why the daemon can't serve.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The home can't be had.
+    /// The home can't be locked.
     #[error(transparent)]
     Home(#[from] LockHomeError),
     /// The register can't be opened.
@@ -78,16 +78,16 @@ pub enum DaemonError {
     /// The yard does not answer.
     #[error("the yard does not answer")]
     Yard(#[source] io::Error),
-    /// A socket can't be made.
+    /// A socket can't be created.
     #[error("can't listen at {path}")]
     Listen {
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The runtime can't be made.
+    /// The runtime can't be started.
     #[error("can't start")]
     Runtime(#[source] io::Error),
 }

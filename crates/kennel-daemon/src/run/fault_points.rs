@@ -1,6 +1,6 @@
-//! The points of the daemon at which a test stops or kills it.
+//! The fault points of the daemon, at which tests stop or kill it.
 
-/// All of them, in the order of a session's life as far as there is one.
+/// All fault points, in the order of a session's life where there is one.
 pub const POINTS: &[&str] = &[
     "daemon.start.locked",
     "daemon.start.opened",
@@ -91,7 +91,7 @@ pub const POINTS: &[&str] = &[
 mod tests {
     use super::*;
 
-    /// Every `point("…")` in the sources is listed, and every listed one is there.
+    /// Every `point("…")` in the sources is listed, and every listed one exists.
     #[test]
     fn the_list_is_complete() {
         let mut found = std::collections::BTreeSet::new();

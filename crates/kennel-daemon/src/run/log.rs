@@ -1,6 +1,6 @@
 //! The daemon's own log: JSON lines in a file that is rotated before it grows too large.
 //!
-//! Whoever logs never puts a token, an environment or an argv into a field.
+//! No log line contains a token, an environment or an argv.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -21,24 +21,23 @@ const OLD_FILES: u32 = 4;
 /// The log could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum InitLogError {
-    /// The folder or the file can't be made.
+    /// The folder or the file can't be created.
     #[error("can't open the log {}: {source}; make the folder writable, or make room on its disk", path.display())]
     Open {
-        /// The file.
+        /// The path of the log.
         path: PathBuf,
-        /// What the kernel said.
+        /// The cause.
         source: io::Error,
     },
-    /// Somebody else in this process logs already.
+    /// This process has a log already.
     #[error("this process has a log already")]
     Twice,
 }
 
-/// Sends all that is logged in this process, from `info` on, to `daemon.log` in this folder, which is made
-/// if it isn't there.
+/// Sends all log lines of this process, from `info` on, to `daemon.log` in this folder, which is created if necessary.
 ///
 /// # Errors
-/// The file can't be opened, or there is a log already.
+/// The file can't be opened, or this process has a log already.
 pub fn init(folder: &Path) -> Result<(), InitLogError> {
     let path = folder.join(FILE_NAME);
     let file = RotatingFile::open(folder, Limits { max_bytes: MAX_BYTES, old_files: OLD_FILES })
@@ -50,7 +49,7 @@ pub fn init(folder: &Path) -> Result<(), InitLogError> {
         .map_err(|_| InitLogError::Twice)
 }
 
-/// One JSON object a line. A line that can't be written is lost without a word: there is nobody to tell.
+/// Writes one JSON object per line. A line that can't be written is dropped.
 fn lines<S>(file: SharedFile) -> impl tracing_subscriber::Layer<S>
 where
     S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
@@ -70,12 +69,12 @@ impl<'a> MakeWriter<'a> for SharedFile {
     type Writer = Turn<'a>;
 
     fn make_writer(&'a self) -> Turn<'a> {
-        // A thread that panicked while it logged leaves half a line at worst.
+        // A thread that panicked while logging leaves half a line at worst.
         Turn(self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The file, while it is one thread's.
+/// The locked file.
 struct Turn<'a>(MutexGuard<'a, RotatingFile>);
 
 impl Write for Turn<'_> {
@@ -88,7 +87,7 @@ impl Write for Turn<'_> {
     }
 }
 
-/// A file that makes way for a new one when the next line would not fit.
+/// A file that is rotated when the next line would not fit.
 #[derive(Debug)]
 struct RotatingFile {
     path: PathBuf,
@@ -112,9 +111,9 @@ impl RotatingFile {
         name.into()
     }
 
-    /// Every file becomes one older; the oldest is overwritten.
+    /// Renames every file to the next age; the oldest is overwritten.
     fn rotate(&mut self) -> io::Result<()> {
-        // If it is missing, a former turn got this far and could not make the new file.
+        // If it is missing, an earlier rotation got this far and could not create the new file.
         if self.path.try_exists()? {
             self.age()?;
         }
@@ -135,7 +134,7 @@ impl RotatingFile {
 }
 
 impl Write for RotatingFile {
-    /// The subscriber hands over whole lines.
+    /// The subscriber writes whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let length = line.len() as u64;
         if self.bytes > 0 && self.bytes + length > self.limits.max_bytes {
@@ -166,13 +165,13 @@ mod tests {
         fs::read_to_string(folder.join(name)).unwrap()
     }
 
-    /// In one piece, as the subscriber does.
+    /// Writes in one piece, as the subscriber does.
     fn put(file: &mut RotatingFile, line: &str) {
         file.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     #[test]
-    fn the_file_makes_way_and_four_old_ones_stay() {
+    fn rotates_the_file_and_keeps_four_old_ones() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = RotatingFile::open(folder.path(), SMALL).unwrap();
         for number in 0..20 {
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_daemon_goes_on_where_the_last_one_was() {
+    fn the_next_daemon_appends_to_the_log() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..3 {
             let mut file = RotatingFile::open(folder.path(), SMALL).unwrap();
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_is_the_owners_alone() {
+    fn only_the_owner_can_read_the_log() {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("a/log");
         drop(RotatingFile::open(&inside, SMALL).unwrap());
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_logged_is_json_and_hides_tokens() {
+    fn log_lines_are_json_without_tokens() {
         let folder = tempfile::tempdir().unwrap();
         let file = RotatingFile::open(folder.path(), Limits { max_bytes: MAX_BYTES, old_files: 4 });
         let lines = lines(SharedFile(Mutex::new(file.unwrap())));
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cant_be_opened_says_what_to_do() {
+    fn an_error_when_opening_the_log_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join(FILE_NAME)).unwrap();
         let error = init(folder.path()).unwrap_err().to_string();

@@ -1,7 +1,7 @@
-//! A daemon's life, from its lock to its last word.
+//! The life of a daemon process.
 //!
 //! ```text
-//! lock ── register ── yard ── adopt all ── listen ── serve ── leave ── close all ── exit code
+//! lock ── register ── yard ── adopt all ── listen ── serve ── shut down ── close all ── exit code
 //! ```
 
 use std::io;
@@ -34,37 +34,37 @@ use crate::run::log;
 use crate::run::server::{ApiServer, CreateServer, ServerSetup};
 use crate::worktree::tasks::Environment;
 
-/// How long a predecessor may take to leave.
+/// How long a former daemon may take to exit.
 const PREDECESSOR: Duration = Duration::from_secs(5);
-/// How long the yard may take to say who it is.
+/// How long the yard may take to answer.
 const YARD: Duration = Duration::from_secs(5);
 /// How long clients wait for adoption at most.
 const ADOPTION: Duration = Duration::from_secs(2);
-/// How long answers may take to be read when we leave.
+/// How long clients may take to read their answers during a shutdown.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How often it is looked whether too much is kept.
+/// How often the register is trimmed.
 const TRIM: Duration = Duration::from_secs(3600);
-/// How many threads wait for disks and cgroups at most.
+/// How many threads may block on disks and cgroups.
 const BLOCKING_THREADS: usize = 64;
 /// Descriptors that are not for sessions.
 const OTHER_DESCRIPTORS: u64 = 128;
 /// The most connections over TCP, on a machine with enough descriptors.
 const MAX_CONNECTIONS: u64 = 256;
 
-/// Serves a home until it is time to leave.
+/// Serves a home until the daemon must exit.
 ///
 /// # Errors
 /// See [`DaemonError`]. Nothing was served then.
 pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitReason, DaemonError> {
     // The yard reads some signals from a descriptor, and its children inherit that they are blocked.
     kennel_sys::signals::unblock_all();
-    // Limits of whoever started us must not end us; a write that is too long says so.
+    // Resource limits of the process that started the daemon must not kill it; a write beyond the limit fails instead.
     let limits = [rustix::process::Signal::XCPU, rustix::process::Signal::XFSZ];
     kennel_sys::signals::ignore(&limits.map(rustix::process::Signal::as_raw))
         .map_err(DaemonError::Runtime)?;
     refuse_network(&config.home)?;
     let home = Home { folder: config.home.clone(), id: config.home_id.clone() };
-    // Without a log it serves all the same: what can't be written down must not keep sessions from being ended.
+    // It serves without a log too: a full disk must not keep sessions from being stopped.
     let unlogged = log::init(&home.log()).err();
     let lock = DaemonLock::take(&home.lock(), PREDECESSOR)?;
     point("daemon.start.locked");
@@ -74,7 +74,7 @@ pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitRe
         counted.committed(commit);
     })?;
     if let Some(why) = &opened.unwritable {
-        tracing::error!(%why, "the register can't be written for now");
+        tracing::error!(%why, "can't write the register for now");
     }
     if let Some(why) = unlogged {
         opened.register.log(about_us("unlogged", why.to_string()));
@@ -111,7 +111,7 @@ pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitRe
     if let Some(start_yard) = start_yard.filter(|_| yard_gone)
         && let Err(error) = start_yard()
     {
-        tracing::error!(%error, "no new yard could be started");
+        tracing::error!(%error, "can't start a new yard");
     }
     served
 }
@@ -138,7 +138,7 @@ impl Begun {
         let (bus, messages) = mpsc::unbounded_channel();
         let mut yard = YardLink::open(yard, YARD, sender(&bus)).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the boot can't be noted");
+            tracing::warn!(%error, "can't record the boot");
             false
         });
         let register = opened.register.clone();
@@ -171,9 +171,9 @@ impl Begun {
         clock::follow_leaps();
         let owner = tokio::spawn(owner.run(messages));
         heed_signals(&bus).map_err(DaemonError::Runtime)?;
-        // Who asks before every session was looked at would be told what was, not what is.
+        // Before every session was probed, answers would describe the past.
         if tokio::time::timeout(ADOPTION, all_adopted).await.is_err() {
-            tracing::warn!("some sessions have not been looked at yet");
+            tracing::warn!("some sessions have not been probed yet");
         }
         let (leave, leaving) = watch::channel(false);
         let stdin = StdinHandoff::default();
@@ -209,14 +209,14 @@ impl Begun {
         }
         yard.close(LAST_WORDS).await;
         if let Err(error) = tokio::task::spawn_blocking(move || register.close()).await {
-            tracing::error!(%error, "the register could not be closed");
+            tracing::error!(%error, "can't close the register");
         }
         Ok((reason, sockets.into_server()))
     }
 }
 
-/// The sessions that are ours. Those of a home that this one is a copy of live on there, or do not: here they
-/// are neither adopted nor ended.
+/// Returns the sessions of this home. If the home is a copy, live sessions belong to the original: they are neither adopted
+/// nor ended here.
 fn whose(opened: OpenedRegister, home: &Home) -> Vec<SessionRecord> {
     let OpenedRegister { register, mut sessions, other_home, .. } = opened;
     if !other_home {
@@ -224,23 +224,26 @@ fn whose(opened: OpenedRegister, home: &Home) -> Vec<SessionRecord> {
     }
     let foreign: Vec<SessionId> =
         sessions.extract_if(.., |stored| stored.session.is_live()).map(|s| s.session.id).collect();
-    tracing::warn!(count = foreign.len(), "this home is a copy: live sessions stay with the other");
+    tracing::warn!(
+        count = foreign.len(),
+        "this home is a copy: live sessions belong to the original"
+    );
     let cause = format!("{} live sessions belong to the home that was copied", foreign.len());
     let event = about_us("home_copied", cause);
-    // If these can't be written, the next daemon finds the same, and does the same.
+    // If these writes fail, the next daemon repeats them.
     drop(register.remove(foreign, event));
     drop(register.claim(home.id.as_str()));
     sessions
 }
 
-/// An event of the daemon itself.
+/// Returns an event of the daemon itself.
 fn about_us(kind: &str, cause: String) -> NewEvent {
     NewEvent { time_ms: clock::now_ms(), session: None, kind: kind.to_owned(), cause, by: None }
 }
 
-/// Notes which boot and pid namespace this is; says whether the last daemon noted another.
+/// Records the boot and the pid namespace; returns whether the last daemon recorded another.
 fn note_boot(home: &Home) -> io::Result<bool> {
-    // The number of a pid namespace may be used again: its first process tells it apart.
+    // The number of a pid namespace may be reused: its first process distinguishes it.
     let init = identity::init().map(|init| init.to_record()).unwrap_or_default();
     let now = format!("{} {} {init}\n", identity::boot_id()?, identity::pid_namespace()?);
     let before = match std::fs::read_to_string(home.boot()) {
@@ -251,14 +254,14 @@ fn note_boot(home: &Home) -> io::Result<bool> {
     if before.as_ref() == Some(&now) {
         return Ok(false);
     }
-    // Beside its place first: a full disk must not leave half of it there.
+    // Written beside it first: a full disk must not leave half a file.
     let draft = home.boot().with_extension("new");
     std::fs::write(&draft, &now)?;
     std::fs::rename(&draft, home.boot())?;
     Ok(before.is_some())
 }
 
-/// How many descriptors we may have: as many as the machine lets us.
+/// Raises the limit of descriptors as far as possible, and returns it.
 fn descriptors() -> u64 {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -281,7 +284,7 @@ fn most_sessions(descriptors: u64) -> usize {
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// TERM and INT end everything; HUP is for those who have a terminal.
+/// Handles signals: TERM and INT end all sessions and the daemon; HUP is ignored.
 fn heed_signals(bus: &Bus) -> io::Result<()> {
     let mut ends = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
     let mut hang_up = signal(SignalKind::hangup())?;
@@ -314,10 +317,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_boot_is_noticed_once() {
+    fn notices_another_boot_once() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
-        assert!(!note_boot(&home).unwrap(), "the first daemon of all");
+        assert!(!note_boot(&home).unwrap(), "the first daemon");
         assert!(!note_boot(&home).unwrap());
         std::fs::write(home.boot(), "another 1\n").unwrap();
         assert!(note_boot(&home).unwrap());

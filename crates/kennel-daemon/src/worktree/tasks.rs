@@ -1,4 +1,4 @@
-//! A session's worktree: planned, made, removed. What blocks on git, apart from the owner of the state.
+//! Git commands for a session's worktree: plan, make, remove. They block.
 
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
@@ -16,8 +16,8 @@ use kennel_worktree::{
 
 use crate::error::ApiError;
 
-/// The variables that a git needs to find its programs and the user's settings. Of a client's environment only these
-/// are kept after its worktree was made: the rest has secrets in it.
+/// The variables that git needs to find its programs and the user's settings. Only these are kept of a client's environment
+/// after its worktree was made: the rest may contain secrets.
 const NEEDED: &[&str] = &[
     "PATH",
     "HOME",
@@ -32,16 +32,16 @@ const NEEDED: &[&str] = &[
     "GIT_EXEC_PATH",
 ];
 
-/// An environment.
+/// The variables of a process.
 pub(crate) type Environment = Vec<(OsString, OsString)>;
 
-/// As much of an environment as the removal of a worktree needs.
+/// Returns as much of an environment as the removal of a worktree needs.
 pub(crate) fn needed_of(environment: &Environment) -> Environment {
     let needed = |name: &OsStr| NEEDED.iter().any(|needed| name == *needed);
     environment.iter().filter(|(name, _)| needed(name)).cloned().collect()
 }
 
-/// Decides on the worktree that a session asks for. Makes nothing.
+/// Plans the worktree that a session requests. Makes nothing.
 pub(crate) fn plan(
     environment: Environment,
     folder: &Path,
@@ -84,7 +84,7 @@ fn refused(refusal: PlanWorktreeError) -> ApiError {
     }
 }
 
-/// The record of something that is owed.
+/// Returns the record of a worktree that is owed.
 ///
 /// # Errors
 /// There is none, or it makes no sense here.
@@ -92,7 +92,7 @@ pub(crate) fn record_of(what: &OwedKind) -> Result<WorktreeRecord, String> {
     let OwedKind::Worktree { record: Some(written), .. } = what else {
         return Err("there is no record of how it was made".to_owned());
     };
-    serde_json::from_str(written).map_err(|error| format!("its record can't be read: {error}"))
+    serde_json::from_str(written).map_err(|error| format!("can't parse its record: {error}"))
 }
 
 /// What was decided on a session's worktree. One that can't be read was never made.
@@ -127,7 +127,7 @@ pub(crate) fn remarks(made: &CreatedWorktree) -> Vec<String> {
     remarks
 }
 
-/// Removes a worktree unless something in it is of value; with what became of its branch, if that is worth a word.
+/// Removes a worktree unless it contains something of value. Returns a remark if its branch stays.
 pub(crate) fn remove_it(git: &Git, what: OwedKind) -> (Event, Option<String>) {
     let record = match record_of(&what) {
         Ok(record) => record,
@@ -160,16 +160,16 @@ fn branch_stays(branch: &str, fate: &BranchOutcome) -> Option<String> {
     }
 }
 
-/// What came of a person's wish.
+/// The result of a removal that a user has requested.
 #[derive(Debug)]
 pub(crate) enum RequestedRemoval {
-    /// It is gone, with these.
+    /// It was removed, and this was lost.
     Removed(LossesView),
-    /// It has something of value, and they did not say that it shall go all the same.
+    /// It contains something of value, and the removal was not forced.
     Kept(Vec<String>),
 }
 
-/// Removes a worktree for a person.
+/// Removes a worktree at a user's request.
 pub(crate) fn remove_on_request(
     git: &Git,
     what: &OwedKind,
@@ -199,7 +199,7 @@ impl RemovalFailed {
     }
 }
 
-/// What would be lost with a worktree.
+/// Returns what would be lost with a worktree.
 pub(crate) fn losses(git: &Git, what: &OwedKind) -> LossesView {
     match record_of(what) {
         Ok(record) => losses_view(&kennel_worktree::losses(git, &record)),
@@ -227,7 +227,7 @@ fn listed(why: &[KeepReason]) -> String {
     why.iter().map(KeepReason::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// An error with its causes.
+/// Returns an error with its causes.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wrote_down_is_kept_and_not_guessed_at() {
+    fn keeps_a_worktree_without_a_valid_record() {
         let git = Git::new([]);
         for record in [None, Some("{}"), Some("half")] {
             let (event, _) = remove_it(&git, owed(record));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_git_needs_is_kept_of_an_environment() {
+    fn keeps_only_what_git_needs_of_an_environment() {
         let all = ["PATH", "HOME", "GIT_CONFIG_GLOBAL", "API_KEY", "GIT_TOKEN"];
         let all = all.map(|name| (OsString::from(name), OsString::from("x"))).to_vec();
         let kept: Vec<_> = needed_of(&all).into_iter().map(|(name, _)| name).collect();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told() {
+    fn errors_contain_their_causes() {
         let error = kennel_worktree::LockError::Open {
             path: "/lock".into(),
             source: std::io::ErrorKind::PermissionDenied.into(),
