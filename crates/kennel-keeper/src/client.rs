@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use kennel_pen::wire::{Channel, Delivery, Garbled, Received};
+use kennel_pen::wire::{Channel, Delivery, MalformedMessage, Received, WireMessage};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -29,7 +29,7 @@ pub enum KeeperClientError {
     Full,
     /// It said something that makes no sense.
     #[error(transparent)]
-    Garbled(#[from] Garbled),
+    Malformed(#[from] MalformedMessage),
     /// A call failed.
     #[error(transparent)]
     Call(#[from] io::Error),

@@ -1,20 +1,21 @@
-//! Keeper and yard: the small processes that hold agents and outlive the daemon.
+//! Keeper and yard: the small processes that own agents and outlive the daemon.
 //!
 //! ```text
 //! yard ──┬── daemon
 //!        ├── keeper ──── agent ──── whatever it starts
 //!        └── keeper ──── agent ──── …
 //! ```
-//! The **yard** is the parent of the daemon and of every keeper, and a subreaper: what falls to it and is
-//! neither is an orphan, and is ended. A **keeper** holds one launch: pen, streams, journal and outcome. Both
-//! are blocking programs of one thread. A keeper is forked from the yard without an exec, so that it costs
-//! neither time for loading a program nor memory of its own for what it does not touch.
+//! The **yard** is the parent of the daemon and of every keeper, and a subreaper: any other process that is
+//! reparented to it is an orphan, and is ended. A **keeper** owns one launch: pen, streams, journal and outcome.
+//! Both are blocking programs with one thread. A keeper is a fork of the yard without an exec, so it takes no
+//! time to load a program, and shares the memory that it does not touch.
 
 pub mod attach;
 mod client;
 pub mod fault;
 pub mod journal;
 mod keeper;
+pub mod lock_note;
 pub mod protocol;
 pub mod yard;
 

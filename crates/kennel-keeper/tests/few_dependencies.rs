@@ -8,10 +8,18 @@ const ALLOWED: &[&str] = &[
     "kennel-keeper",
     "kennel-pen",
     "kennel-sys",
+    "kennel-types",
     "bitflags",
     "libc",
     "linux-raw-sys",
     "rustix",
+    // The messages between processes.
+    "cobs",
+    "postcard",
+    "serde",
+    "serde_core",
+    "serde_derive",
+    "serde_ignored",
     // Of use while building only.
     "proc-macro2",
     "quote",

@@ -18,9 +18,10 @@ use kennel_keeper::protocol::{
 };
 use kennel_keeper::yard::{self, YardConfig};
 use kennel_keeper::{KeeperClient, KeeperClientError, YardClient};
-use kennel_pen::holder::HeldKind;
 use kennel_pen::wire::Channel;
-use kennel_pen::{HomeId, PenName, SessionId, Status};
+use kennel_pen::wire::WireMessage;
+use kennel_pen::{HomeId, PenId, PenName, Status};
+use kennel_types::PenKind;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
@@ -154,7 +155,7 @@ impl Daemon {
         fs::create_dir(&folder).unwrap();
         let home = HomeId::parse("0123456789abcdef").unwrap();
         LaunchOrder {
-            name: PenName { home, session: SessionId::parse(name).unwrap() },
+            name: PenName { home, session: PenId::parse(name).unwrap() },
             token: "t".repeat(32),
             folder,
             argv: ["/bin/sh", "-c", script].map(OsString::from).to_vec(),
@@ -162,7 +163,7 @@ impl Daemon {
             cwd: "/".into(),
             umask: 0o22,
             limits: Vec::new(),
-            kind: HeldKind::Subtree,
+            kind: PenKind::Subtree,
             linger: Duration::from_millis(100),
             grace: Duration::from_secs(5),
             lease: None,

@@ -1,7 +1,8 @@
 //! A pen's cgroup: a folder of the cgroup v2 file system that holds the session's processes.
 //!
-//! What is needed to end the pen has its descriptors from when it is made (a short pen never needs them
-//! open, so they are reserved first), and a process out of descriptors can still end it. The folder is locked by its owner (`flock`): a free lock proves a dead owner.
+//! The descriptors that are needed to end the pen are reserved when it is created, so a process that has run
+//! out of descriptors can still end it. They are opened only when needed: a short pen never needs them. The
+//! owner locks the folder (`flock`), so a free lock proves that the owner is dead.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -18,7 +19,7 @@ use rustix::process::Signal;
 use crate::limits::CgroupSetting;
 use crate::name::PenName;
 
-/// A cgroup folder in which pens can be made.
+/// A cgroup folder in which pens can be created.
 #[derive(Debug)]
 pub struct CgroupBase {
     pub(crate) path: PathBuf,
@@ -32,12 +33,12 @@ impl CgroupBase {
         Ok(Self { path: path.to_owned(), fd: Arc::new(fd) })
     }
 
-    /// Removes a folder that nothing was ever launched into, as well as that goes: one with anybody in it stays.
+    /// Removes a folder that nothing was ever launched into. A folder with a process in it stays.
     fn remove_unused(&self, name: &str) {
         let _best_effort = rustix::fs::unlinkat(&*self.fd, name, AtFlags::REMOVEDIR);
     }
 
-    /// Where it is.
+    /// The path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -46,7 +47,7 @@ impl CgroupBase {
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// How often a name that a sweeper took from under our feet is made again.
+/// How often to retry a name that a sweep has just claimed.
 const TRIES: u32 = 1000;
 
 /// The cgroup of one pen.
@@ -57,12 +58,12 @@ pub(crate) struct Cgroup {
     path: PathBuf,
     folder: OwnedFd,
     kill: Reserved,
-    /// Without a reserve: a folder that can be removed proves as much.
+    /// Without a reserve: an empty pen can also be proved by removing its folder.
     events: Reserved,
 }
 
-/// A file of the folder that is opened when it is needed, with a descriptor set aside for it: opening costs
-/// a hundredth of a launch.
+/// A file of the folder that is opened when it is needed, with a descriptor reserved for it. Opening it at
+/// once would cost a hundredth of a launch.
 #[derive(Debug)]
 struct Reserved {
     file: OnceLock<OwnedFd>,
@@ -92,25 +93,25 @@ impl Reserved {
     }
 }
 
-/// What a try to remove the folder found.
+/// The result of an attempt to remove the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum CgroupRemoval {
-    /// It is gone, which proves that it held no process.
+    /// The folder is gone, which proves that no process was in it.
     Yes,
-    /// Something is in it.
+    /// A process is in it.
     Busy,
 }
 
 impl Cgroup {
-    /// Makes the folder, takes its lock and opens what will be needed.
+    /// Creates the folder, takes its lock, and reserves the descriptors.
     pub(crate) fn create(base: &CgroupBase, name: &PenName) -> Result<Self, CallError> {
         let name = name.to_string();
         let path = base.path.join(&name);
         for _ in 0..TRIES {
             match call("mkdir", || rustix::fs::mkdirat(&*base.fd, name.as_str(), Mode::from(0o755)))
             {
-                // The name is ours alone: a sweeper has not yet removed what it took from us.
+                // No other pen has this name: a sweep has claimed the folder and not yet removed it.
                 Err(error) if error.errno() == Some(Errno::EXIST.raw_os_error()) => {
                     std::thread::yield_now();
                     continue;
@@ -119,19 +120,19 @@ impl Cgroup {
             }
             match Self::claim(&base.fd, &name, &path) {
                 Ok(Some(cgroup)) => return Ok(cgroup),
-                Ok(None) => {} // a sweeper saw it between mkdir and lock, and took it for a leftover
+                Ok(None) => {} // a sweep saw it between mkdir and lock, and took it for a leftover
                 Err(error) => {
                     base.remove_unused(&name);
                     return Err(error);
                 }
             }
         }
-        // Whoever holds it may let go of it without removing it.
+        // The process that holds the lock may release it without removing the folder.
         base.remove_unused(&name);
         Err(CallError::new("flock", Errno::BUSY).on(path.display()))
     }
 
-    /// Opens and locks a folder; `None` if it is another's, or was removed meanwhile.
+    /// Opens and locks a folder. Returns none if another process has the lock, or the folder is gone.
     pub(crate) fn claim(
         base: &Arc<OwnedFd>,
         name: &str,
@@ -148,7 +149,7 @@ impl Cgroup {
             Err(error) if error.errno() == Some(Errno::AGAIN.raw_os_error()) => return Ok(None),
             other => other.map_err(at)?,
         }
-        // It may have been removed between open and lock.
+        // The folder may have been removed between open and lock.
         if was_removed(base, name, &folder) {
             return Ok(None);
         }
@@ -166,7 +167,7 @@ impl Cgroup {
         self.folder.as_fd()
     }
 
-    /// Opens what ending it will need, for a pen that is to last.
+    /// Opens the files that are needed to end the pen, for a pen that is going to last.
     pub(crate) fn open_all(&self) -> Result<(), CallError> {
         let open = |name, file: &Reserved| call(name, || file.open(&self.folder).map(drop));
         open("open cgroup.kill", &self.kill).map_err(|error| error.on(self.path.display()))?;
@@ -179,7 +180,7 @@ impl Cgroup {
     }
 
     /// Kills every process in the folder and below. One write may miss a process that keeps forking and
-    /// exiting: write again until [`Self::populated`] says no.
+    /// exiting: repeat it until [`Self::populated`] is false.
     pub(crate) fn kill(&self) -> io::Result<()> {
         match rustix::io::pwrite(self.kill.open(&self.folder)?, b"1", 0) {
             Ok(_) | Err(Errno::NODEV) => Ok(()),
@@ -187,16 +188,16 @@ impl Cgroup {
         }
     }
 
-    /// Kills those in the folder and below one by one. A process whose first thread has ended is in the list, but
-    /// [`Self::kill`] does not reach the others of it: that signal goes to the dead thread alone.
+    /// Kills the processes in the folder and below one by one. A process whose first thread has ended is
+    /// listed, but [`Self::kill`] does not reach its other threads: it signals only the dead thread.
     pub(crate) fn kill_each(&self) -> io::Result<()> {
         let handles: Vec<_> = self
             .pids()?
             .into_iter()
             .map(|pid| pidfd::open(pid).map(|handle| handle.map(|handle| (pid, handle))))
             .collect::<io::Result<Vec<_>>>()?;
-        // Whoever is still in the list has had its number since before the handle was opened, or got it after that
-        // of the handle was dead: then the signal reaches nobody.
+        // A pid that is still listed was not reused while the pidfd was opened, or the pidfd is of a dead
+        // process, and the signal reaches nothing.
         let still_there = self.pids()?;
         for (pid, handle) in handles.into_iter().flatten() {
             if still_there.contains(&pid) {
@@ -218,7 +219,7 @@ impl Cgroup {
         }
     }
 
-    /// The pids in the folder and below, each good for one [`kennel_sys::pidfd::open`] that is checked.
+    /// The pids in the folder and below. Each may be opened once with [`kennel_sys::pidfd::open`], checked.
     pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
         let mut pids = Vec::new();
         add_pids(&self.folder, &mut pids)?;
@@ -226,7 +227,7 @@ impl Cgroup {
         Ok(pids)
     }
 
-    /// Removes the folder with all that the session nested in it, bottom-up.
+    /// Removes the folder and everything that the session nested in it, bottom-up.
     pub(crate) fn remove(&self) -> Result<CgroupRemoval, CallError> {
         let again = match rustix::fs::unlinkat(&*self.base, self.name.as_str(), AtFlags::REMOVEDIR)
         {
@@ -243,7 +244,7 @@ impl Cgroup {
         }
     }
 
-    /// The CPU time used by everything that ever was in it.
+    /// The CPU time of all processes that were ever in it.
     pub(crate) fn cpu(&self) -> io::Result<Option<std::time::Duration>> {
         let Some(text) = self.read("cpu.stat")? else {
             return Ok(None);
@@ -252,12 +253,12 @@ impl Cgroup {
         Ok(microseconds.map(std::time::Duration::from_micros))
     }
 
-    /// The memory in use, where the controller is there.
+    /// The memory in use, if the memory controller is enabled.
     pub(crate) fn memory(&self) -> io::Result<Option<u64>> {
         Ok(self.read("memory.current")?.and_then(|text| text.trim().parse().ok()))
     }
 
-    /// How many of its processes the OOM killer has ended, where the controller is there.
+    /// How many of its processes the OOM killer has killed, if the memory controller is enabled.
     pub(crate) fn oom_kills(&self) -> io::Result<Option<u64>> {
         Ok(self.read("memory.events")?.and_then(|text| field(&text, "oom_kill")))
     }
@@ -291,7 +292,7 @@ impl Cgroup {
     }
 }
 
-/// Whether this name no longer leads to this folder.
+/// Whether this name no longer refers to this folder.
 fn was_removed(base: &OwnedFd, name: &str, folder: &OwnedFd) -> bool {
     let there = rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW);
     match (there, rustix::fs::fstat(folder)) {
@@ -316,7 +317,7 @@ fn subfolders(folder: &OwnedFd) -> io::Result<Vec<CString>> {
     Ok(names)
 }
 
-/// Adds the pids in this one folder; those below are not looked at.
+/// Adds the pids in this one folder, without those below.
 fn add_pids(folder: &OwnedFd, pids: &mut Vec<i32>) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let fd = match rustix::fs::openat(folder, "cgroup.procs", flags, Mode::empty()) {
@@ -325,7 +326,7 @@ fn add_pids(folder: &OwnedFd, pids: &mut Vec<i32>) -> io::Result<()> {
     };
     match io::read_to_string(std::fs::File::from(fd)) {
         Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok())),
-        // A threaded cgroup: its processes are listed by the one above that isn't.
+        // A threaded cgroup: its processes are listed in the nearest cgroup above that is not threaded.
         Err(error) if is(&error, Errno::OPNOTSUPP) || is(&error, Errno::NODEV) => {}
         Err(error) => return Err(error),
     }
@@ -336,8 +337,8 @@ fn is(error: &io::Error, errno: Errno) -> bool {
     error.raw_os_error() == Some(errno.raw_os_error())
 }
 
-/// Goes through all folders below: `enter` on the way down, `leave` (with the folder above and the name)
-/// on the way up. An agent may nest thousands, so this takes two descriptors and no stack.
+/// Visits all folders below: `enter` on the way down, `leave` (with the folder above and the name) on the
+/// way up. An agent may nest thousands of them, so this uses two descriptors and no recursion.
 fn walk_below(
     top: &OwnedFd,
     mut enter: impl FnMut(&OwnedFd) -> io::Result<()>,
@@ -346,7 +347,7 @@ fn walk_below(
     let open =
         |folder: &OwnedFd, name: &CStr| rustix::fs::openat(folder, name, FOLDER, Mode::empty());
     let mut here = top.try_clone()?;
-    // For each folder on the way down: its name, and the names of its neighbours still to be seen.
+    // For each folder on the way down: its name, and the names of its siblings that are still to be visited.
     let mut way: Vec<(CString, Vec<CString>)> = Vec::new();
     let mut names = subfolders(&here)?;
     loop {
@@ -369,7 +370,7 @@ fn walk_below(
     }
 }
 
-/// Removes all folders below, the deepest first; one that is busy stays, and keeps those above it.
+/// Removes all folders below, the deepest first. A busy folder stays, and so do those above it.
 fn remove_below(folder: &OwnedFd) -> Result<(), CallError> {
     let remove = |above: &OwnedFd, name: &CStr| match rustix::fs::unlinkat(
         above,
@@ -390,7 +391,7 @@ mod tests {
     use super::*;
     use crate::limits::PenLimits;
 
-    /// A folder that looks like a pen's, with these files.
+    /// Creates a folder that looks like a pen's, with these files.
     fn made(files: &[&str]) -> (tempfile::TempDir, Cgroup) {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("pen");
@@ -404,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn each_limit_goes_into_its_file_and_only_swap_may_be_unknown() {
+    fn each_limit_is_written_to_its_file_and_only_swap_may_be_missing() {
         let limits =
             PenLimits { memory: Some(7), pids: Some(8), cpu: Some(250), best_effort: false };
         let (_root, cgroup) = made(&["memory.max", "pids.max", "cpu.max"]);
@@ -414,7 +415,7 @@ mod tests {
         let text = |file| fs::read_to_string(cgroup.path().join(file)).unwrap();
         assert_eq!([text("memory.max"), text("pids.max")], ["7", "8"]);
         assert_eq!(text("cpu.max"), "25000 100000");
-        assert!(!cgroup.path().join("memory.swap.max").exists(), "nothing is made");
+        assert!(!cgroup.path().join("memory.swap.max").exists(), "no file is created");
 
         let (_root, bare) = made(&[]);
         let failed = limits.settings().iter().filter_map(|s| bare.set(s).err()).collect::<Vec<_>>();
@@ -422,9 +423,9 @@ mod tests {
         assert!(failed[0].to_string().contains("pen/memory.max"), "{}", failed[0]);
     }
 
-    /// As one finds it who comes while a sweeper has it, which then finds that it is nothing to be swept.
+    /// A sweep holds the folder, and then finds that there is nothing to sweep.
     #[test]
-    fn a_folder_that_somebody_else_holds_is_not_left() {
+    fn a_folder_that_another_process_has_locked_is_retried() {
         let root = tempfile::tempdir().unwrap();
         let name = PenName::random(crate::HomeId::random().unwrap()).unwrap();
         let path = root.path().join(name.to_string());

@@ -1,4 +1,4 @@
-//! What to run, and with which surroundings.
+//! What to run, with which environment and streams.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,9 @@ use kennel_sys::terminal::{self, Size};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
+use serde::{Deserialize, Serialize};
+
+use crate::wire::optional_os_path;
 
 /// One of the three standard streams of a command.
 #[derive(Debug, Default)]
@@ -20,14 +23,14 @@ pub enum StdStream {
     Inherit,
     /// A new pipe, whose other end the caller gets.
     Pipe,
-    /// An open file, socket or pipe, handed over.
+    /// An open file, socket or pipe.
     File(OwnedFd),
 }
 
 /// All three streams.
 #[derive(Debug)]
 pub enum StdStreams {
-    /// One by one.
+    /// Each stream on its own.
     Each {
         /// Standard input.
         stdin: StdStream,
@@ -36,11 +39,11 @@ pub enum StdStreams {
         /// Standard error.
         stderr: StdStream,
     },
-    /// One new pseudo-terminal, its session's controlling terminal.
+    /// A new pseudo-terminal, which becomes the controlling terminal of the command's session.
     Terminal {
         /// Its size.
         size: Size,
-        /// Standard error, if that shall go elsewhere.
+        /// Standard error, if it is not the terminal.
         stderr: Option<StdStream>,
     },
 }
@@ -51,26 +54,29 @@ impl Default for StdStreams {
     }
 }
 
-/// A command: argv and surroundings. No shell is involved, and nothing is taken from the caller's
-/// environment unless it is named here.
+/// A command with its arguments, environment and streams. No shell is involved, and nothing is taken from
+/// the caller's environment unless it is set here.
 ///
 /// ```
-/// use kennel_pen::{Command, Stream, Streams};
+/// use kennel_pen::{Command, StdStream, StdStreams};
 ///
 /// let mut command = Command::new("git");
-/// command.arg("status").env("PATH", "/usr/bin:/bin").folder("/tmp").streams(Streams::Each {
-///     stdin: Stream::Null,
-///     stdout: Stream::Pipe,
-///     stderr: Stream::Inherit,
+/// command.arg("status").env("PATH", "/usr/bin:/bin").folder("/tmp").streams(StdStreams::Each {
+///     stdin: StdStream::Null,
+///     stdout: StdStream::Pipe,
+///     stderr: StdStream::Inherit,
 /// });
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Command {
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
+    #[serde(with = "optional_os_path")]
     pub(crate) folder: Option<PathBuf>,
     pub(crate) umask: Option<u32>,
     pub(crate) limits: Vec<ResourceLimit>,
+    /// Streams are descriptors, which are sent beside the message.
+    #[serde(skip)]
     pub(crate) streams: StdStreams,
 }
 
@@ -109,7 +115,7 @@ impl Command {
         self
     }
 
-    /// Sets several variables; the environment of the caller is `std::env::vars_os()`.
+    /// Sets several variables. The environment of the caller is `std::env::vars_os()`.
     pub fn envs<N: Into<OsString>, V: Into<OsString>>(
         &mut self,
         variables: impl IntoIterator<Item = (N, V)>,
@@ -120,13 +126,13 @@ impl Command {
         self
     }
 
-    /// Sets the folder; otherwise it is that of the process which launches.
+    /// Sets the folder to start in. The default is that of the launching process.
     pub fn folder(&mut self, folder: impl Into<PathBuf>) -> &mut Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Sets the umask; otherwise it is that of the process which launches.
+    /// Sets the umask. The default is that of the launching process.
     pub fn umask(&mut self, umask: u32) -> &mut Self {
         self.umask = Some(umask);
         self
@@ -138,7 +144,7 @@ impl Command {
         self
     }
 
-    /// Sets the streams; otherwise all are null.
+    /// Sets the streams. By default all are null.
     pub fn streams(&mut self, streams: StdStreams) -> &mut Self {
         self.streams = streams;
         self
@@ -157,27 +163,27 @@ impl Command {
     }
 }
 
-/// The caller's ends of the streams that were asked for as pipes or as a terminal.
+/// The caller's ends of the streams that were requested as pipes or as a terminal.
 #[derive(Debug, Default)]
 pub struct CallerEnds {
-    /// Write here what the command reads.
+    /// Write the command's input here.
     pub stdin: Option<OwnedFd>,
-    /// Read here what it prints.
+    /// Read the command's output here.
     pub stdout: Option<OwnedFd>,
-    /// Read here what it complains of.
+    /// Read the command's errors here.
     pub stderr: Option<OwnedFd>,
-    /// Read and write here, if it has a terminal.
+    /// Read and write here, if the command has a terminal.
     pub terminal: Option<OwnedFd>,
 }
 
-/// The command's ends, open and ready to be placed at 0, 1 and 2.
+/// The command's ends, to be placed at descriptors 0, 1 and 2.
 #[derive(Debug)]
 pub(crate) struct AgentEnds {
     pub(crate) streams: [AgentEnd; 3],
     pub(crate) terminal: bool,
 }
 
-/// One of them: opened for it, or a stream of our own that it shares.
+/// One of them: opened for the command, or a stream of the caller that it shares.
 #[derive(Debug)]
 pub(crate) enum AgentEnd {
     Opened(OwnedFd),
@@ -200,7 +206,7 @@ impl AgentEnds {
     }
 }
 
-/// Opens both ends of everything; on failure nothing stays open.
+/// Opens both ends of all streams. On failure nothing stays open.
 pub(crate) fn open_streams(streams: StdStreams) -> Result<(AgentEnds, CallerEnds), CallError> {
     match streams {
         StdStreams::Terminal { size, stderr } => {

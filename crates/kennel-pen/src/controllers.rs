@@ -1,15 +1,15 @@
-//! Which parts of the kernel can limit pens, and switching them on.
+//! Which controllers of the kernel can limit pens, and how to enable them.
 //!
 //! ```text
-//! the folder of pens (our unit)      cgroup.subtree_control: +memory …
+//! the folder of pens (the unit)      cgroup.subtree_control: +memory …
 //! ├── kennel-supervisor              yard, daemon, keepers: moved here, once
 //! ├── kennel-HOME-SESSION            a pen, with its limits
 //! └── …
 //! ```
-//! A controller works in the pens only if the folder above hands it down, and that folder may do so only if no
-//! process is in it (but for the root of all). So Kennel's own processes step aside into a leaf. This is done when
-//! the first limit is asked for, and only where the folder is ours: nobody but Kennel is in it, and systemd, if it
-//! runs, has delegated it.
+//! A controller works in the pens only if the folder above enables it, and that folder may do so only if no process
+//! is in it (except for the root). So Kennel's own processes are moved into a leaf. This is done when the first limit
+//! is requested, and only if the folder belongs to Kennel: no other process is in it, and systemd, if it runs, has
+//! delegated it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -24,19 +24,19 @@ use crate::systemd::{self, Delegation};
 
 /// The leaf for Kennel's own processes.
 pub(crate) const SUPERVISOR: &str = "kennel-supervisor";
-/// Somebody may be forked between the look and the move; so often it is done again.
+/// How often to retry if a process is forked between listing and moving.
 const ROUNDS: u32 = 16;
 
-/// The files of the hierarchy. There is one for the kernel's, and one for tests.
+/// The files of the hierarchy: those of the kernel, or those of a test.
 pub(crate) trait CgroupFiles {
     fn read(&self, path: &Path) -> io::Result<String>;
     fn write(&self, path: &Path, text: &str) -> io::Result<()>;
-    /// One that exists is as good.
+    /// Creates a folder. An existing folder is not an error.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
     fn is_writable(&self, path: &Path) -> bool;
 }
 
-/// The kernel's own.
+/// The files of the kernel.
 pub(crate) struct KernelFiles;
 
 impl CgroupFiles for KernelFiles {
@@ -45,7 +45,7 @@ impl CgroupFiles for KernelFiles {
     }
 
     fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        // In one call: the kernel takes each write for a whole word.
+        // In one call: the kernel takes each write as a complete command.
         let mut file = OpenOptions::new().write(true).open(path)?;
         file.write_all(text.as_bytes())
     }
@@ -62,35 +62,35 @@ impl CgroupFiles for KernelFiles {
     }
 }
 
-/// Whose a process is.
+/// The owner of a process in the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProcessOwner {
-    /// Kennel's.
+    /// Kennel.
     Ours,
-    /// Gone meanwhile.
+    /// The process has exited.
     Nobodys,
-    /// Somebody else's; its name.
+    /// Another program, with this name.
     Anothers(String),
 }
 
-/// What else matters about a folder of pens.
+/// What is known about a folder of pens.
 pub(crate) struct PenFolder<'a> {
     pub(crate) folder: &'a Path,
-    /// The root of all, which may have processes and children with controllers.
+    /// Whether it is the root cgroup, which may have both processes and children with controllers.
     pub(crate) is_root: bool,
-    /// systemd manages it, and has not delegated it.
+    /// Whether systemd manages it and has not delegated it.
     pub(crate) is_managed: bool,
-    /// Whether the one who asks is root.
+    /// Whether the calling user is root.
     pub(crate) by_root: bool,
-    /// The controllers that cgroup v1 has.
+    /// The controllers that are bound to cgroup v1.
     pub(crate) version_one: Vec<String>,
-    /// The controllers at the top of what we see.
+    /// The controllers at the top of the visible hierarchy.
     pub(crate) at_top: Vec<String>,
     pub(crate) whose: &'a dyn Fn(i32) -> ProcessOwner,
 }
 
 impl<'a> PenFolder<'a> {
-    /// This folder on this machine.
+    /// Inspects this folder on this host.
     pub(crate) fn here(folder: &'a Path) -> Self {
         let by_root = rustix::process::geteuid().is_root();
         let has_systemd = Path::new("/run/systemd/system").exists();
@@ -118,7 +118,7 @@ impl<'a> PenFolder<'a> {
     }
 }
 
-/// Whether pens here can have limits of this kind: only looks.
+/// Whether pens in this folder can have limits of this kind. Changes nothing.
 pub(crate) fn offer(
     files: &dyn CgroupFiles,
     place: &PenFolder<'_>,
@@ -138,8 +138,8 @@ pub(crate) fn offer(
     if place.is_root { Ok(()) } else { ours(files, place).map(drop) }
 }
 
-/// Makes it so that pens here can have limits of this kind.
-pub(crate) fn switch_on(
+/// Enables limits of this kind for pens in this folder.
+pub(crate) fn enable(
     files: &dyn CgroupFiles,
     place: &PenFolder<'_>,
     controller: Controller,
@@ -152,25 +152,25 @@ pub(crate) fn switch_on(
     }
     let word = format!("+{controller}");
     for _ in 0..ROUNDS {
-        // Looked at first: what can be handed out by threads, cpu and pids, the kernel hands down past processes too. It
-        // then takes them for the threads of one domain, and lets nobody into the folders below.
+        // Checked first: the kernel enables the threaded controllers cpu and pids in spite of processes. It then makes
+        // the folder a threaded domain, and refuses processes in the folders below.
         if !place.is_root && is_inhabited(files, place)? {
-            step_aside(files, place)?;
+            move_to_leaf(files, place)?;
             continue;
         }
         match files.write(&place.file("cgroup.subtree_control"), &word) {
             Ok(()) => return Ok(()),
-            Err(error) if is(&error, Errno::BUSY) && !place.is_root => {} // somebody came meanwhile
+            Err(error) if is(&error, Errno::BUSY) && !place.is_root => {} // a process was added meanwhile
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(not_handed_down(place));
             }
-            Err(error) => return Err(failed("switching it on", &error)),
+            Err(error) => return Err(failed("enabling it", &error)),
         }
     }
-    Err(failed("switching it on", &Errno::BUSY.into()))
+    Err(failed("enabling it", &Errno::BUSY.into()))
 }
 
-/// Whether it works in pens already; an error if it never can.
+/// Whether the controller is already enabled for pens. Returns an error if it can't be.
 fn is_on(
     files: &dyn CgroupFiles,
     place: &PenFolder<'_>,
@@ -202,12 +202,12 @@ fn not_handed_down(place: &PenFolder<'_>) -> NoController {
     NoController::NotHandedDown { user_hint }
 }
 
-/// The processes in the folder itself; an error if one is not Kennel's.
+/// The processes in the folder itself. Returns an error if one of them is not Kennel's.
 fn ours(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<Vec<i32>, NoController> {
     let text =
         files.read(&place.file("cgroup.procs")).map_err(|error| failed("reading", &error))?;
     let mut pids = Vec::new();
-    // One of a pid namespace that we don't see has the number 0.
+    // A process in an invisible pid namespace has the pid 0.
     for pid in text.lines().map(|line| line.trim().parse::<i32>().unwrap_or(0)) {
         match (place.whose)(pid) {
             ProcessOwner::Ours => pids.push(pid),
@@ -224,17 +224,17 @@ fn is_inhabited(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<bool, 
     Ok(!inside.map_err(|error| failed("reading", &error))?.trim().is_empty())
 }
 
-/// Moves Kennel's own processes into the leaf: all of them, or none.
-fn step_aside(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<(), NoController> {
+/// Moves Kennel's own processes into the leaf.
+fn move_to_leaf(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<(), NoController> {
     let pids = ours(files, place)?;
     let leaf = place.leaf();
-    files.make_folder(&leaf).map_err(|error| failed("making a leaf", &error))?;
+    files.make_folder(&leaf).map_err(|error| failed("creating a leaf", &error))?;
     for pid in pids {
         match files.write(&leaf.join("cgroup.procs"), &pid.to_string()) {
             Err(error) if !is(&error, Errno::SRCH) => {
-                return Err(failed("moving Kennel's own processes aside", &error));
+                return Err(failed("moving Kennel's own processes", &error));
             }
-            Ok(()) | Err(_) => {} // moved, or gone meanwhile
+            Ok(()) | Err(_) => {} // moved, or already gone
         }
     }
     Ok(())
@@ -252,23 +252,23 @@ fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(ToOwned::to_owned).collect()
 }
 
-/// The controllers of `/proc/self/cgroup` that have a hierarchy of version one.
+/// The controllers in `/proc/self/cgroup` that have a hierarchy of version one.
 fn version_one() -> Vec<String> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let lists = text.lines().filter_map(|line| line.split(':').nth(1));
     lists.flat_map(|list| list.split(',')).filter(|name| !name.is_empty()).map(Into::into).collect()
 }
 
-/// Who asks.
+/// The user that requests limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallingUser {
     Root,
     User,
 }
 
-/// Whether this folder is in a unit that systemd has kept for itself. The system's manager marks those that it has
-/// delegated. A user's manager does not, and is asked. If neither tells, that a user can write here is all there is to
-/// go by.
+/// Whether this folder is in a unit that systemd has not delegated. The system's manager marks the units that it has
+/// delegated. A user's manager does not, so it is asked. Without an answer, it is enough that the user may write
+/// to the folder.
 fn is_managed(
     folder: &Path,
     asker: CallingUser,
@@ -280,12 +280,12 @@ fn is_managed(
         matches!(kind, Some("service" | "scope"))
     };
     let Some(unit) = folder.ancestors().find(is_unit) else {
-        return false; // made by somebody else, for somebody else
+        return false; // not created by systemd
     };
     if is_marked(unit) {
         return false;
     }
-    // A user's manager is a unit itself, of the system's.
+    // A user's manager is itself a unit of the system's manager.
     let is_users = unit.ancestors().skip(1).any(|above| is_unit(&above));
     match (asker, unit.file_name().and_then(|name| name.to_str())) {
         (CallingUser::Root, _) => true,
@@ -301,7 +301,7 @@ fn is_marked(folder: &Path) -> bool {
     })
 }
 
-/// Kennel's own run the same program as we do, or an older one of that name, as the same user.
+/// Kennel's own processes run the same program as this one, or one with such a name, as the same user.
 fn whose(pid: i32) -> ProcessOwner {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let Ok(folder) = fs::metadata(&process) else {

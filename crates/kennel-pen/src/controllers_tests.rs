@@ -1,14 +1,14 @@
-//! A made-up hierarchy that has the kernel's rules, and one real one where there is any controller to try with.
+//! A simulated hierarchy with the kernel's rules, and a real one if a controller is available.
 
 use std::cell::{Cell, RefCell};
 
 use super::*;
 
-/// Folders and files in a temporary place, and who wrote what in which order.
+/// Folders and files in a temporary folder, and a log of the writes to them.
 struct Made {
     root: tempfile::TempDir,
     writes: RefCell<Vec<String>>,
-    /// So many processes are forked into the folder just after a look.
+    /// How many processes are forked into the folder right after it is listed.
     forks: Cell<i32>,
     is_writable: bool,
 }
@@ -64,8 +64,8 @@ impl CgroupFiles for Made {
         let procs = self.root.path().join("cgroup.procs");
         let inside = fs::read_to_string(&procs)?;
         match name.as_str() {
-            // The kernel's rule: none of one's own, if there are to be children with controllers. Those that know of
-            // threads it hands down all the same, and then nobody can be in the children.
+            // The kernel's rule: no processes in a folder whose children have controllers. Threaded controllers are
+            // enabled all the same, and then the children accept no process.
             "cgroup.subtree_control" if !inside.is_empty() && text == "+memory" => {
                 Err(Errno::BUSY.into())
             }
@@ -89,11 +89,11 @@ impl CgroupFiles for Made {
 }
 
 #[test]
-fn ours_step_aside_and_then_it_is_switched_on() {
+fn own_processes_are_moved_and_then_the_controller_is_enabled() {
     let made = Made::new("cpu memory pids\n", &[1, 2]);
     assert_eq!(offer(&made, &made.place(), Controller::Memory), Ok(()));
-    assert!(made.writes.borrow().is_empty(), "an offer changes nothing");
-    switch_on(&made, &made.place(), Controller::Memory).unwrap();
+    assert!(made.writes.borrow().is_empty(), "checking changes nothing");
+    enable(&made, &made.place(), Controller::Memory).unwrap();
     let expected = [
         "kennel-supervisor/cgroup.procs: 1",
         "kennel-supervisor/cgroup.procs: 2",
@@ -102,15 +102,15 @@ fn ours_step_aside_and_then_it_is_switched_on() {
     assert_eq!(*made.writes.borrow(), expected);
     assert_eq!(made.text("cgroup.subtree_control"), "memory");
     made.writes.borrow_mut().clear();
-    switch_on(&made, &made.place(), Controller::Memory).unwrap();
-    assert!(made.writes.borrow().is_empty(), "once is enough");
+    enable(&made, &made.place(), Controller::Memory).unwrap();
+    assert!(made.writes.borrow().is_empty(), "it is already enabled");
 }
 
 #[test]
-fn ours_step_aside_for_what_the_kernel_would_hand_down_past_them() {
+fn own_processes_are_moved_for_threaded_controllers_too() {
     for controller in [Controller::Pids, Controller::Cpu] {
         let made = Made::new("cpu memory pids\n", &[1]);
-        switch_on(&made, &made.place(), controller).unwrap();
+        enable(&made, &made.place(), controller).unwrap();
         let expected = [
             "kennel-supervisor/cgroup.procs: 1".to_owned(),
             format!("cgroup.subtree_control: +{controller}"),
@@ -122,56 +122,56 @@ fn ours_step_aside_for_what_the_kernel_would_hand_down_past_them() {
 #[test]
 fn an_empty_folder_needs_no_leaf() {
     let made = Made::new("pids", &[]);
-    switch_on(&made, &made.place(), Controller::Pids).unwrap();
+    enable(&made, &made.place(), Controller::Pids).unwrap();
     assert_eq!(*made.writes.borrow(), ["cgroup.subtree_control: +pids"]);
     assert!(!made.root.path().join(SUPERVISOR).exists());
 }
 
 #[test]
-fn those_who_are_forked_meanwhile_are_moved_too() {
+fn processes_that_are_forked_meanwhile_are_moved_too() {
     let made = Made::new("pids", &[1]);
     made.forks.set(3);
-    switch_on(&made, &made.place(), Controller::Pids).unwrap();
+    enable(&made, &made.place(), Controller::Pids).unwrap();
     assert_eq!(made.text("cgroup.procs"), "");
     let forking = Made::new("pids", &[1]);
     forking.forks.set(1_000);
-    let refused = switch_on(&forking, &forking.place(), Controller::Pids);
-    assert!(matches!(refused, Err(NoController::Call { .. })), "but not for ever");
+    let refused = enable(&forking, &forking.place(), Controller::Pids);
+    assert!(matches!(refused, Err(NoController::Call { .. })), "the retries are limited");
 }
 
 #[test]
-fn nobody_is_moved_where_a_stranger_is() {
+fn nothing_is_moved_if_another_program_is_in_the_folder() {
     let made = Made::new("memory", &[1, 150, 200]);
-    let stranger = Err(NoController::Strangers { pid: 200, name: "bash".into() });
-    assert_eq!(offer(&made, &made.place(), Controller::Memory), stranger);
-    assert_eq!(switch_on(&made, &made.place(), Controller::Memory), stranger);
+    let other = Err(NoController::Strangers { pid: 200, name: "bash".into() });
+    assert_eq!(offer(&made, &made.place(), Controller::Memory), other);
+    assert_eq!(enable(&made, &made.place(), Controller::Memory), other);
     assert_eq!(made.text("cgroup.procs"), "1\n150\n200\n");
     assert!(!made.root.path().join(SUPERVISOR).exists());
 }
 
 #[test]
-fn what_systemd_has_not_delegated_is_left_alone() {
+fn a_folder_that_systemd_has_not_delegated_is_left_alone() {
     let made = Made::new("memory", &[1]);
     let place = PenFolder { is_managed: true, ..made.place() };
     assert_eq!(offer(&made, &place, Controller::Memory), Err(NoController::NotDelegated));
-    assert_eq!(switch_on(&made, &place, Controller::Memory), Err(NoController::NotDelegated));
+    assert_eq!(enable(&made, &place, Controller::Memory), Err(NoController::NotDelegated));
     assert!(made.writes.borrow().is_empty());
-    // What it has switched on itself can be used.
+    // A controller that systemd has enabled itself can be used.
     fs::write(made.root.path().join("cgroup.subtree_control"), "memory").unwrap();
-    assert_eq!(switch_on(&made, &place, Controller::Memory), Ok(()));
+    assert_eq!(enable(&made, &place, Controller::Memory), Ok(()));
 }
 
 #[test]
-fn a_folder_that_is_not_ours_to_write_is_said_to_be() {
+fn a_folder_without_write_permission_is_refused() {
     let made = Made { is_writable: false, ..Made::new("memory", &[1]) };
     let refused = offer(&made, &made.place(), Controller::Memory);
     assert!(matches!(refused, Err(NoController::NotHandedDown { .. })), "{refused:?}");
 }
 
 #[test]
-fn the_reason_why_there_is_none_is_told() {
+fn the_error_names_the_reason() {
     let made = Made::new("hugetlb\n", &[]);
-    let why = |place: &PenFolder<'_>| switch_on(&made, place, Controller::Memory).unwrap_err();
+    let why = |place: &PenFolder<'_>| enable(&made, place, Controller::Memory).unwrap_err();
     assert_eq!(why(&made.place()), NoController::SwitchedOff(Controller::Memory));
     let place = PenFolder { at_top: vec!["memory".into()], ..made.place() };
     assert!(matches!(why(&place), NoController::NotHandedDown { .. }));
@@ -181,7 +181,7 @@ fn the_reason_why_there_is_none_is_told() {
 }
 
 #[test]
-fn a_unit_is_ours_if_systemd_says_so() {
+fn a_unit_is_usable_if_systemd_has_delegated_it() {
     let user = "/c/user.slice/user@7.service";
     let scope = format!("{user}/app.slice/a.scope");
     let pens = format!("{scope}/pens");
@@ -206,7 +206,7 @@ fn a_unit_is_ours_if_systemd_says_so() {
 }
 
 #[test]
-fn the_manager_of_a_user_is_asked_about_its_units() {
+fn a_users_manager_is_asked_about_its_units() {
     let mark = |folder: &Path| folder.ends_with("user@7.service");
     let managed = |answer| {
         let ask = |unit: &str| {
@@ -222,7 +222,7 @@ fn the_manager_of_a_user_is_asked_about_its_units() {
 }
 
 #[test]
-fn ours_are_known_by_their_program() {
+fn own_processes_are_recognized_by_their_program() {
     let own = rustix::process::getpid().as_raw_pid();
     assert_eq!(whose(own), ProcessOwner::Ours);
     assert!(matches!(whose(1), ProcessOwner::Anothers(_)));
@@ -239,9 +239,9 @@ fn ours_are_known_by_their_program() {
     assert_eq!(whose(pid), ProcessOwner::Nobodys);
 }
 
-/// With any controller that the kernel's own hierarchy has at its top: the rules are the same for all.
+/// Uses any controller at the top of the kernel's hierarchy: the rules are the same for all.
 #[test]
-fn the_kernel_agrees() {
+fn the_kernel_follows_the_simulated_rules() {
     let Some(mount) = crate::host_support::cgroup_mount() else { return skip("no cgroup v2") };
     let folder = mount.join(format!("kennel-test-{}", std::process::id()));
     if let Err(error) = fs::create_dir(&folder) {
@@ -249,7 +249,7 @@ fn the_kernel_agrees() {
     }
     let result = std::panic::catch_unwind(|| try_it(&mount, &folder));
     for path in [folder.join(SUPERVISOR), folder] {
-        // One that was killed may take a moment to leave it.
+        // A process that was killed may take a moment to leave the cgroup.
         while fs::remove_dir(&path).is_err_and(|error| is(&error, Errno::BUSY)) {
             std::thread::yield_now();
         }
@@ -272,7 +272,7 @@ fn try_it(mount: &Path, folder: &Path) {
     let tried = std::panic::catch_unwind(|| {
         let whose = |other| if other == pid { ProcessOwner::Ours } else { ProcessOwner::Nobodys };
         let place = PenFolder { is_managed: false, whose: &whose, ..PenFolder::here(folder) };
-        switch_on(&KernelFiles, &place, *controller).unwrap();
+        enable(&KernelFiles, &place, *controller).unwrap();
         let leaf = folder.join(SUPERVISOR).join("cgroup.procs");
         assert_eq!(fs::read_to_string(leaf).unwrap(), format!("{pid}\n"));
         assert_eq!(is_on(&KernelFiles, &place, *controller), Ok(true));

@@ -1,60 +1,61 @@
-//! Ending a pen: KILL to everyone in it, again and again, until both proofs say that nobody is left.
+//! Ending a pen: KILL to every process in it, repeated until the pen is empty by both proofs.
 //!
 //! ```text
-//!   reap what has ended -> nobody left? done
-//!        ^                      | no
-//!        |                      v
-//!   wait for an end  <-  strike: cgroup.kill; then, for those who left the cgroup
-//!   (or a short while)          or if there is none, every descendant
+//!   reap children -> empty? done
+//!        ^              | no
+//!        |              v
+//!   wait for an exit <- strike: cgroup.kill; then, for processes that left the cgroup
+//!   (or a short time)           or if there is none, every descendant
 //! ```
-//! One strike is never enough by design: a process may fork while it is being looked for, and even
-//! `cgroup.kill` has been seen to miss one that keeps forking and exiting.
+//! One strike is not enough: a process may fork while it is being looked for, and even `cgroup.kill` has
+//! been seen to miss a process that keeps forking and exiting.
 
 use std::collections::HashSet;
 use std::io;
 use std::time::{Duration, Instant};
 
+use kennel_types::Survivor;
 use rustix::process::Signal;
 
 use crate::pen::{Pen, Woken};
-use crate::process::Survivor;
+use crate::process::survivor;
 use crate::subtree;
 
-/// What came of ending a pen.
+/// The result of ending a pen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum EndOutcome {
-    /// Nobody is left: all were reaped, by both proofs.
+    /// No process is left, by both proofs.
     Empty,
-    /// The deadline passed. The pen is still owned; these are left.
+    /// The deadline passed. The pen still owns these processes.
     StillAlive(Vec<Survivor>),
 }
 
 /// The pause between two strikes grows from this …
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
-/// … to this. Between them we wake at every child that ends.
+/// … to this. Each child that exits ends the pause.
 const LAST_PAUSE: Duration = Duration::from_millis(50);
-/// A tree that does not fork is gone after so many strikes.
+/// A tree that does not fork is gone after this many strikes.
 const QUIET_TREE: u32 = 2;
-/// How long standing still may take to spread, on a machine that the tree keeps busy.
+/// How long it may take to stop every process of a tree that keeps the machine busy.
 const FREEZE: Duration = Duration::from_secs(2);
-/// A cgroup that stays populated after so many strikes may have members that left it meanwhile.
+/// After this many strikes on a cgroup that stays populated, processes may have left it.
 const CGROUP_ALONE: u32 = 4;
 
-/// Whom a strike has hit.
+/// What a strike has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StrikeResult {
-    /// Some that the strike before had not.
+    /// Processes that the previous strike had not reached.
     NewOnes,
-    /// Nobody new, as far as we know.
+    /// No new process, as far as is known.
     SameOnes,
 }
 
 impl Pen {
-    /// Kills everyone in the pen until nobody is left or the deadline passes. Strikes at least once.
+    /// Kills every process in the pen until it is empty or the deadline passes. Strikes at least once.
     ///
     /// # Errors
-    /// A listing or a kill failed in an unexpected way. The pen is still owned.
+    /// A listing or a kill failed in an unexpected way. The pen still owns its processes.
     pub fn end(&mut self, deadline: Instant) -> io::Result<EndOutcome> {
         let mut pause = FIRST_PAUSE;
         let mut first = true;
@@ -71,7 +72,7 @@ impl Pen {
             }
             let hit = self.strike(self.strikes)?;
             self.strikes = self.strikes.saturating_add(1);
-            // As long as new ones come up there is no time to lose; the same ones again need time to die.
+            // New processes must be killed at once. Processes that were killed before need time to exit.
             pause = if hit == StrikeResult::NewOnes {
                 FIRST_PAUSE
             } else {
@@ -94,19 +95,19 @@ impl Pen {
             }
         }
         if earlier >= QUIET_TREE {
-            // They fork faster than we look. One that stands still does not fork; and who falls to us
-            // from a dead parent meanwhile stands still already.
+            // They fork faster than they are found. A stopped process does not fork, and an orphan of a dead
+            // parent is already stopped when it is reparented.
             self.signal_until_none_is_new(Signal::STOP, FREEZE)?;
         }
-        let round = subtree::signal(Signal::KILL, &HashSet::new(), &self.strangers, None)?;
+        let round = subtree::signal(Signal::KILL, &HashSet::new(), &self.others, None)?;
         let new = round.sent.iter().any(|mark| !self.struck.contains(mark));
         self.struck = round.sent.into_iter().collect();
         self.refused = round.refused;
         Ok(if new { StrikeResult::NewOnes } else { StrikeResult::SameOnes })
     }
 
-    /// Reaps until the pen is empty or `until`: what is dying on another core takes its time, and
-    /// striking at it again would only slow it down.
+    /// Reaps until the pen is empty or `until`. A process that is exiting on another core takes time, and
+    /// another strike would only slow it down.
     fn await_progress(&mut self, until: Instant) -> io::Result<()> {
         loop {
             let late = Instant::now() >= until;
@@ -116,11 +117,11 @@ impl Pen {
         }
     }
 
-    /// Who is left and why.
+    /// The processes that are left, and why.
     ///
     /// # Errors
-    /// The listing failed.
+    /// The processes could not be listed.
     pub fn survivors(&self) -> io::Result<Vec<Survivor>> {
-        Ok(self.pids()?.into_iter().filter_map(|pid| Survivor::look(pid, &self.refused)).collect())
+        Ok(self.pids()?.into_iter().filter_map(|pid| survivor(pid, &self.refused)).collect())
     }
 }

@@ -1,35 +1,35 @@
-//! When to end what: an owner's decisions, without I/O or a clock.
+//! How and when to end a pen: the decisions, without I/O or a clock.
 //!
 //! ```text
-//!             stop asked                     grace over, kill asked, owner gone
+//!             stop requested                 grace over, kill requested, owner gone
 //! Running ─────────────────► Stopping ──────────────────────────────► Killing
 //!    │  agent exited                              ▲                      ▲
 //!    └──────────────► Lingering ── linger over ───┘ (TERM, short grace)  │
-//!                         └───────── kill asked, owner gone ─────────────┘
+//!                         └─────── kill requested, owner gone ───────────┘
 //! ```
-//! The pen being empty ends it from anywhere. Nothing leads back, and no wish makes a deadline later.
+//! An empty pen ends it from anywhere. No transition leads back, and no request makes a deadline later.
 
 use std::time::{Duration, Instant};
 
-/// What is left after the agent's own exit had its linger already; a TERM and this long must do.
+/// The grace of processes that the agent left behind: their linger is already over.
 pub const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
-/// The phase a session is in.
+/// How far the end of a pen has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndPhase {
-    /// Nobody wants it to end.
+    /// The end was not requested.
     Running,
-    /// The agent has ended; what it left behind may go on for a while.
+    /// The agent has exited, and the processes that it left may go on for a while.
     Lingering {
-        /// Until then.
+        /// The end of the linger.
         until: Instant,
     },
     /// TERM was sent.
     Stopping {
-        /// KILL follows then.
+        /// When KILL follows.
         until: Instant,
     },
-    /// KILL, until nobody is left.
+    /// KILL is sent until the pen is empty.
     Killing,
 }
 
@@ -37,45 +37,45 @@ pub enum EndPhase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum EndStep {
-    /// Nothing until then, or until something happens.
+    /// Wait until then, or until something happens.
     Wait(Option<Instant>),
-    /// Send TERM to everyone.
+    /// Send TERM to every process.
     Terminate,
-    /// Kill everyone, and go on until nobody is left.
+    /// Kill every process, until the pen is empty.
     Kill,
 }
 
-/// The decisions for one session.
+/// The decisions for one pen.
 #[derive(Debug, Clone)]
 pub struct EndPolicy {
     phase: EndPhase,
     linger: Duration,
     grace: Duration,
-    /// TERM is to be sent.
+    /// TERM is still to be sent.
     terminate: bool,
 }
 
 impl EndPolicy {
-    /// For a session whose leftovers may linger, and whose stops have this grace.
+    /// Creates the policy for a pen with this linger and this grace.
     #[must_use]
     pub fn new(linger: Duration, grace: Duration) -> Self {
         Self { phase: EndPhase::Running, linger, grace, terminate: false }
     }
 
-    /// The phase it is in.
+    /// How far the end has come.
     #[must_use]
     pub fn phase(&self) -> EndPhase {
         self.phase
     }
 
-    /// The agent has ended.
+    /// Notes the agent's exit.
     pub fn agent_exited(&mut self, now: Instant) {
         if self.phase == EndPhase::Running {
             self.phase = EndPhase::Lingering { until: after(now, self.linger) };
         }
     }
 
-    /// Somebody wants it to end; `grace` in place of the usual one, if given.
+    /// Requests the end, with `grace` in place of the pen's own if it is given.
     pub fn stop(&mut self, now: Instant, grace: Option<Duration>) {
         let until = after(now, grace.unwrap_or(self.grace));
         match self.phase {
@@ -90,13 +90,13 @@ impl EndPolicy {
         }
     }
 
-    /// No more waiting.
+    /// Requests the end at once.
     pub fn kill(&mut self) {
         self.phase = EndPhase::Killing;
         self.terminate = false;
     }
 
-    /// What to do now.
+    /// Decides what to do now.
     pub fn due(&mut self, now: Instant) -> EndStep {
         if std::mem::take(&mut self.terminate) {
             return EndStep::Terminate;
@@ -120,7 +120,7 @@ impl EndPolicy {
     }
 }
 
-/// A deadline too far away to be told is as good as none, but stays a deadline.
+/// Limits a wait, so that a deadline in the far future does not overflow.
 fn after(now: Instant, wait: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     now + wait.min(FAR)
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_leaves_gets_the_linger_then_term_then_kill() {
+    fn processes_left_behind_get_the_linger_then_term_then_kill() {
         let (mut policy, start) = policy();
         policy.agent_exited(start);
         assert_eq!(policy.due(start), EndStep::Wait(Some(start + LINGER)));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linger_or_grace_without_end_does_not_overflow() {
+    fn an_endless_linger_or_grace_does_not_overflow() {
         let mut policy = EndPolicy::new(Duration::MAX, Duration::MAX);
         let now = Instant::now();
         policy.agent_exited(now);
@@ -202,9 +202,9 @@ mod tests {
     }
 
     proptest! {
-        /// In whatever order things happen: no way back, no deadline made later, KILL in the end.
+        /// In any order of events: no transition leads back, no deadline becomes later, and KILL comes in the end.
         #[test]
-        fn nothing_leads_back_and_everything_asked_to_end_is_killed(
+        fn no_transition_leads_back_and_every_requested_end_leads_to_kill(
             events in proptest::collection::vec(event(), 0..40)
         ) {
             let (mut policy, mut now) = policy();

@@ -1,4 +1,4 @@
-//! The ground that pens are made on: what this machine offers to this process, found out by trying.
+//! What this host supports for pens, found out by trying.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -15,57 +15,57 @@ use crate::cgroup::{Cgroup, CgroupBase, CgroupRemoval};
 use crate::controllers::{self, KernelFiles, PenFolder, SUPERVISOR};
 use crate::limits::{CgroupSetting, Controller, NoController, PenLimitError, PenLimits};
 use crate::name::{HomeId, PenName};
-use crate::pen::PenKind;
+use kennel_types::PenKind;
 
-/// How long the cgroup of a trial may take to be empty.
+/// How long the cgroup of a trial may take to become empty.
 const REMOVAL: Duration = Duration::from_secs(5);
 
-/// Why there is no cgroup to make pens in.
+/// Why no cgroup pens can be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoCgroup {
     /// No cgroup v2 file system is mounted.
     #[error("no cgroup v2 file system is mounted")]
     NotMounted,
-    /// Our own cgroup isn't below the mount that we see.
-    #[error("our own cgroup {path} is not visible below the mount at {mount}")]
+    /// The cgroup of this process is outside the visible hierarchy.
+    #[error("the cgroup {path} of this process is not below the mount at {mount}")]
     NotVisible {
-        /// What `/proc/self/cgroup` says.
+        /// The path in `/proc/self/cgroup`.
         path: String,
-        /// Where cgroup v2 is mounted.
+        /// The mount point of cgroup v2.
         mount: PathBuf,
     },
-    /// systemd owns the root of the hierarchy; nobody else may make folders there.
-    #[error("we are at the root of the hierarchy, which belongs to systemd")]
+    /// systemd owns the root of the hierarchy, so other programs may not create folders there.
+    #[error("this process is in the root cgroup, which belongs to systemd")]
     RootOfSystemd,
     /// A step of the trial failed.
     #[error("{step} in {folder} failed: {error}")]
     Trial {
-        /// What was tried.
+        /// The step.
         step: &'static str,
-        /// Where.
+        /// The folder.
         folder: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         error: String,
-        /// Its errno.
+        /// The errno.
         errno: i32,
     },
 }
 
-/// What this machine offers to this process.
+/// What this host supports for pens of this process.
 #[derive(Debug)]
 pub struct HostSupport {
     cgroup: Result<CgroupBase, NoCgroup>,
 }
 
 impl HostSupport {
-    /// Looks, and tries: makes a cgroup below our own, starts a process into it and removes it again. It
-    /// bears the home's id, so that it can be found if we are killed over it.
+    /// Creates a cgroup below that of this process, starts a process in it, and removes it again. The cgroup's
+    /// name has the home's id, so that it can be found if this process is killed meanwhile.
     #[must_use]
     pub fn survey(home: &HomeId) -> Self {
         Self { cgroup: find_base().and_then(|path| try_base(&path, home)) }
     }
 
-    /// Only looks, without trying: good enough to search for what is there.
+    /// Looks for the cgroup folder without a trial: enough to search for pens.
     #[must_use]
     pub fn look() -> Self {
         let open = |path: PathBuf| {
@@ -79,13 +79,13 @@ impl HostSupport {
         Self { cgroup: find_base().and_then(open) }
     }
 
-    /// Ground without a cgroup, whatever the machine has.
+    /// No support for cgroups, regardless of the host.
     #[must_use]
     pub fn without_cgroup() -> Self {
         Self { cgroup: Err(NoCgroup::NotMounted) }
     }
 
-    /// The folder in which cgroup pens can be made, or why there is none.
+    /// The folder in which cgroup pens can be created.
     ///
     /// # Errors
     /// Why there is none.
@@ -94,18 +94,18 @@ impl HostSupport {
     }
 }
 
-/// Whether pens here can have one kind of limit.
+/// Whether pens can have one kind of limit.
 #[derive(Debug)]
 pub struct LimitOffer {
-    /// Which kind.
+    /// The kind of limit.
     pub controller: Controller,
     /// Why not, and what to do.
     pub why_not: Option<PenLimitError>,
 }
 
 impl HostSupport {
-    /// Which limits pens on this ground can have. Only looks. Where they can be had, the first pen with one may
-    /// move Kennel's own processes into a cgroup `kennel-supervisor` beside the pens: the kernel wants it so.
+    /// Which limits pens can have. This changes nothing. Where limits are possible, the first pen with a limit
+    /// may move Kennel's own processes into a cgroup `kennel-supervisor` beside the pens, as the kernel requires.
     #[must_use]
     pub fn limits(&self) -> Vec<LimitOffer> {
         let offer = |controller| {
@@ -122,7 +122,8 @@ impl HostSupport {
         Controller::ALL.map(offer).into()
     }
 
-    /// Switches on what these limits need; gives what to set in a pen's folder, and what can't be had.
+    /// Enables the controllers for these limits. Returns what to set in the pen's folder, and the limits that
+    /// are not possible.
     pub(crate) fn prepare(
         &self,
         limits: &PenLimits,
@@ -136,10 +137,10 @@ impl HostSupport {
         for controller in wanted {
             let ready = match (base, &self.cgroup) {
                 (Some(base), _) => {
-                    controllers::switch_on(&KernelFiles, &PenFolder::here(&base.path), controller)
+                    controllers::enable(&KernelFiles, &PenFolder::here(&base.path), controller)
                         .map_err(|why| no_controller(base, controller, why))
                 }
-                (None, Err(why)) if kind != PenKind::Subtree => {
+                (None, Err(why)) if matches!(kind, PenKind::Auto | PenKind::Cgroup) => {
                     Err(PenLimitError::NoCgroup { controller, why: why.clone() })
                 }
                 (None, _) => Err(PenLimitError::WithoutCgroup { controller }),
@@ -161,7 +162,7 @@ fn no_controller(base: &CgroupBase, controller: Controller, why: NoController) -
     PenLimitError::NoController { controller, folder: base.path.clone(), why }
 }
 
-/// Where cgroup v2 is mounted, if it is.
+/// The mount point of cgroup v2, if it is mounted.
 #[must_use]
 pub fn cgroup_mount() -> Option<PathBuf> {
     mounts().into_iter().next().map(|(_, point)| point)
@@ -191,14 +192,14 @@ fn unescape(field: &str) -> String {
         .fold(field.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
 
-/// Our own cgroup, as `/proc/self/cgroup` has it.
+/// The cgroup of this process, from `/proc/self/cgroup`.
 fn own_cgroup() -> Option<String> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = text.lines().find_map(|line| line.strip_prefix("0::"))?;
     Some(beside_the_pens(own).to_owned())
 }
 
-/// Pens are made beside the leaf that Kennel's own processes may have been moved to, not in it.
+/// Pens are created beside the leaf that Kennel's own processes may have been moved to, not in it.
 fn beside_the_pens(own: &str) -> &str {
     match own.strip_suffix(SUPERVISOR).and_then(|rest| rest.strip_suffix('/')) {
         Some("") => "/",
@@ -223,7 +224,7 @@ fn find_base() -> Result<PathBuf, NoCgroup> {
 /// `own` relative to the mount's `root`, if it is below it.
 fn below(own: &str, root: &str) -> Option<PathBuf> {
     let relative = Path::new(own).strip_prefix(root).ok()?;
-    // A cgroup outside our namespace shows as /../…
+    // A cgroup outside the namespace is shown as /../…
     (!relative.starts_with("..")).then(|| relative.to_owned())
 }
 
@@ -239,16 +240,16 @@ fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {
     let base = CgroupBase::open(path).map_err(failed("opening"))?;
     let random = |error: io::Error| failed("a random name")(CallError::new("getrandom", error));
     let name = PenName::random(home.clone()).map_err(random)?;
-    let cgroup = Cgroup::create(&base, &name).map_err(failed("making a cgroup"))?;
+    let cgroup = Cgroup::create(&base, &name).map_err(failed("creating a cgroup"))?;
     let armed = cgroup.open_all().map_err(failed("opening its files"));
-    let tried = try_clone_into(&cgroup).map_err(failed("starting a process into a cgroup"));
+    let tried = try_clone_into(&cgroup).map_err(failed("starting a process in a cgroup"));
     let killed =
         cgroup.kill().map_err(|error| failed("cgroup.kill")(CallError::new("write", error)));
     let removed = remove_soon(&cgroup).map_err(failed("removing a cgroup"));
     armed.and(tried).and(killed).and(removed).map(|()| base)
 }
 
-/// On a busy machine the process of the trial may take its time to go.
+/// On a busy machine the process of the trial may take a while to exit.
 fn remove_soon(cgroup: &Cgroup) -> Result<(), CallError> {
     let deadline = Instant::now() + REMOVAL;
     loop {
@@ -262,21 +263,13 @@ fn remove_soon(cgroup: &Cgroup) -> Result<(), CallError> {
     }
 }
 
-/// A process that never gets past its gate, so it does not matter what it would have run.
+/// Starts a process that never gets past its gate, so its program does not matter.
 fn try_clone_into(cgroup: &Cgroup) -> Result<(), CallError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let null = call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
-    let gated = clone::start(ChildSpec {
-        path: CString::default(),
-        argv: Vec::new(),
-        env: Vec::new(),
-        folder: None,
-        umask: None,
-        limits: Vec::new(),
-        streams: [null.as_fd(); 3],
-        terminal: false,
-        cgroup: Some(cgroup.folder()),
-    })?;
+    let mut spec = ChildSpec::new(CString::default(), Vec::new(), [null.as_fd(); 3]);
+    spec.cgroup = Some(cgroup.folder());
+    let gated = clone::start(spec)?;
     let (pidfd, lingering) = gated.dismiss();
     drop(lingering);
     crate::launch::reap_shortly(&pidfd);
@@ -288,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_line_is_understood_blanks_included() {
+    fn a_mount_line_is_parsed_spaces_included() {
         let line =
             r"42 28 0:27 /a\040b /sys/fs/cgroup/uni\040fied rw,nosuid shared:9 - cgroup2 cgroup rw";
         assert_eq!(parse_mount(line), Some(("/a b".into(), "/sys/fs/cgroup/uni fied".into())));
@@ -296,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn pens_are_made_beside_their_supervisor() {
+    fn pens_are_created_beside_their_supervisor() {
         assert_eq!(beside_the_pens("/a/b"), "/a/b");
         assert_eq!(beside_the_pens("/a/kennel-supervisor"), "/a");
         assert_eq!(beside_the_pens("/kennel-supervisor"), "/");
@@ -304,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_folder_is_found_below_the_root_of_the_mount() {
+    fn the_own_folder_is_found_below_the_root_of_the_mount() {
         assert_eq!(below("/a/b", "/"), Some("a/b".into()));
         assert_eq!(below("/a/b", "/a"), Some("b".into()));
         assert_eq!(below("/a/b", "/c"), None);

@@ -1,6 +1,7 @@
-//! Starting a command in a pen, in two steps: [`Pen::launch`] makes its process, which waits behind a
-//! gate; [`GatedAgent::open`] lets it become the program. In between, its identity can be put on record.
+//! Starting a command in a pen, in two steps: [`Pen::launch`] creates its process, which waits behind a
+//! gate; [`GatedAgent::open`] lets it become the program. In between, its identity can be recorded.
 
+use std::borrow::Cow;
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -13,75 +14,78 @@ use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::reap;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use serde::{Deserialize, Serialize};
 
 use crate::cgroup::Cgroup;
 use crate::command::{AgentEnds, CallerEnds, Command, open_streams};
 use crate::name::PenName;
 use crate::pen::{Pen, PenAgent, poll};
 use crate::program::{self, ExecError};
+use crate::wire::os_path;
 
 /// The variable with the home's id, in the environment of every agent.
 pub const HOME_COOKIE: &str = "KENNEL_HOME_ID";
 /// The variable with the session's id, in the environment of every agent.
 pub const SESSION_COOKIE: &str = "KENNEL_SESSION_ID";
 
-/// How long the end of a process that was dismissed or has failed is waited for. It takes microseconds;
-/// if it can't end now, the pen reaps it later.
+/// How long to wait for the exit of a process that was dismissed or has failed. It takes microseconds; if it
+/// takes longer, the pen reaps it later.
 const ENDING: Duration = Duration::from_millis(200);
 
-/// Why a command could not be started. Whatever was made for it is gone, or owned by the pen.
-#[derive(Debug, thiserror::Error)]
+/// Why a command could not be started. What was created for it is gone, or owned by the pen.
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum LaunchError {
     /// The program can't be executed.
     #[error("can't start the program")]
     Exec(#[from] ExecError),
-    /// A call of Kennel's own failed.
+    /// A call of Kennel itself failed.
     #[error("can't start the program")]
     Call(#[from] CallError),
     /// Text with a NUL byte can't be passed to a program.
     #[error("{what} {value:?} has a NUL byte in it")]
     Nul {
-        /// Argument, variable or folder.
-        what: &'static str,
+        /// Argument, variable, folder or program.
+        what: Cow<'static, str>,
         /// The text.
         value: OsString,
     },
     /// A variable's name is empty or has a `=` in it.
-    #[error("{name:?} can't be the name of a variable")]
+    #[error("invalid variable name {name:?}: expected a name without =")]
     VariableName {
         /// The name.
         name: OsString,
     },
-    /// The pen has its agent already.
-    #[error("the pen already holds an agent")]
+    /// The pen already has an agent.
+    #[error("the pen already has an agent")]
     Occupied,
-    /// It was killed before it became the program.
-    #[error("the process was ended before it ran the program")]
+    /// The process was killed before it became the program.
+    #[error("the process was killed before it ran the program")]
     Died,
-    /// The program could not be loaded before the deadline: a file system that hangs. It was killed.
-    #[error("{path} could not be loaded in time, and was given up")]
+    /// The program could not be loaded before the deadline, for instance from a file system that hangs.
+    #[error("{path} could not be loaded in time")]
     Pending {
         /// The file.
+        #[serde(with = "os_path")]
         path: PathBuf,
     },
 }
 
-/// A process that exists, is known, and waits. [`GatedAgent::open`] lets it run; dropping this ends it.
+/// A process that exists, is identified, and waits. [`GatedAgent::open`] lets it run; dropping this ends it.
 #[derive(Debug)]
 #[must_use = "dropping it ends the process"]
 pub struct GatedAgent<'p> {
     pen: &'p mut Pen,
-    /// Taken by `open`, else ended on drop.
+    /// Taken by `open`; otherwise ended on drop.
     process: Option<clone::GatedChild>,
     identity: ProcessIdentity,
     path: PathBuf,
     folder: Option<PathBuf>,
-    /// Our ends of its streams.
+    /// The caller's ends of the streams.
     pub ends: CallerEnds,
 }
 
 impl Pen {
-    /// Makes the process of a command, which waits behind its gate.
+    /// Creates the process of a command, which waits behind its gate.
     ///
     /// # Errors
     /// See [`LaunchError`].
@@ -103,9 +107,9 @@ impl Pen {
         let path = program::find(command.program(), command.variable("PATH"), folder)?;
         let cgroup = self.cgroup.as_ref().map(Cgroup::folder);
         let process = clone::start(start(command, &self.name, &path, &agent, cgroup)?)?;
-        drop(agent); // the process has its own copies: ours would keep pipes open
+        drop(agent); // the process has its own copies, and the caller's would keep pipes open
         let pid = process.pid().as_raw_pid();
-        // If this fails, `process` is dropped: its gate closes, and the pen reaps it.
+        // On failure `process` is dropped: its gate closes, and the pen reaps it.
         let identity = call("pidfd identity", || ProcessIdentity::new(process.pidfd(), pid));
         let identity = identity.map_err(|error| error.on(pid))?;
         let folder = folder.map(ToOwned::to_owned);
@@ -124,7 +128,7 @@ fn start<'a>(
     let mut env = Vec::with_capacity(command.env.len() + cookie.len());
     for (variable, value) in &command.env {
         if cookie.iter().any(|(cookie, _)| variable == cookie) {
-            continue; // an agent that starts a session passes its own cookie on; ours replaces it
+            continue; // inherited from an outer session; this session's cookie replaces it
         }
         if variable.is_empty() || variable.as_encoded_bytes().contains(&b'=') {
             return Err(LaunchError::VariableName { name: variable.clone() });
@@ -152,28 +156,30 @@ fn start<'a>(
 }
 
 fn c_string(what: &'static str, text: OsString) -> Result<CString, LaunchError> {
-    CString::new(text.into_vec())
-        .map_err(|error| LaunchError::Nul { what, value: OsString::from_vec(error.into_vec()) })
+    CString::new(text.into_vec()).map_err(|error| LaunchError::Nul {
+        what: what.into(),
+        value: OsString::from_vec(error.into_vec()),
+    })
 }
 
 impl GatedAgent<'_> {
-    /// Which process it is.
+    /// The process.
     #[must_use]
     pub fn identity(&self) -> &ProcessIdentity {
         &self.identity
     }
 
-    /// A handle on it.
+    /// A pidfd of the process.
     #[must_use]
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.process.as_ref().map(clone::GatedChild::pidfd)
     }
 
-    /// Opens the gate: the process becomes the program. Returns our ends of its streams.
+    /// Opens the gate: the process becomes the program. Returns the caller's ends of its streams.
     ///
     /// # Errors
-    /// The program can't be executed, or the deadline passed; no process of it is left then, or the
-    /// pen owns it until it can be reaped.
+    /// The program can't be executed, or the deadline passed. No process of it is left, or the pen owns it
+    /// until it can be reaped.
     pub fn open(mut self, deadline: Instant) -> Result<CallerEnds, LaunchError> {
         let Some(process) = self.process.take() else {
             return Err(LaunchError::Died);
@@ -223,7 +229,7 @@ impl Drop for GatedAgent<'_> {
     }
 }
 
-/// Reaps a process that is ending; if it takes longer than it should, the pen will.
+/// Reaps a process that is exiting. If that takes too long, the pen reaps it later.
 pub(crate) fn reap_shortly(pidfd: &OwnedFd) {
     let deadline = Some(Instant::now() + ENDING);
     let waited = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], deadline);

@@ -1,7 +1,7 @@
-//! Pens whose owner has died: found and ended by name.
+//! Pens whose owner has died: they are found and ended by name.
 //!
-//! An owner holds the lock of its pen's folder as long as it lives, so a free lock proves a dead owner.
-//! Only cgroup pens can be found this way; who was in a subtree pen fell to the next subreaper above.
+//! An owner holds the lock of its pen's folder as long as it lives, so a free lock proves that it is dead. Only
+//! cgroup pens can be found this way. The processes of a subtree pen were reparented to the next subreaper.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,42 +16,42 @@ use crate::host_support::{HostSupport, cgroup_mount};
 use crate::name::{HomeId, PenName};
 use crate::pen::poll;
 
-/// A pen whose owner has died. Its lock is ours now.
+/// A pen whose owner has died. This process now holds its lock.
 #[derive(Debug)]
 pub struct Leftover {
     name: PenName,
     cgroup: Cgroup,
 }
 
-/// What came of ending a leftover.
+/// The result of ending a leftover.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum LeftoverEnd {
-    /// Nobody was or is in it, and it is removed. Processes that had left the cgroup are not counted:
-    /// only their owner could have known them.
+    /// No process is in it, and it is removed. Processes that had left the cgroup are not counted: only their
+    /// owner knew them.
     Removed,
-    /// These are still in it.
+    /// These processes are still in it.
     StillAlive(Vec<i32>),
 }
 
-/// What came of claiming a pen.
+/// The result of claiming a pen.
 #[derive(Debug)]
 #[must_use]
 pub enum Claim {
-    /// Its owner has died; it is ours now.
+    /// Its owner has died, and this process owns it now.
     Ours(Leftover),
-    /// Somebody holds it.
+    /// Another process owns it.
     Held,
-    /// There is none, which proves that nobody is in it.
+    /// There is no such pen, which proves that no process is in it.
     Gone,
 }
 
 impl HostSupport {
-    /// The folders of the pens with this name, wherever they are in the hierarchy, live ones too. There is
-    /// one at most, unless somebody copied a home.
+    /// The folders of all pens with this name in the hierarchy, those with a live owner included. There is at
+    /// most one, unless a home was copied.
     ///
     /// # Errors
-    /// The listing failed, which says nothing about what is there.
+    /// The folders could not be listed, so it is unknown which pens exist.
     pub fn find_pens(name: &PenName) -> Result<Vec<PathBuf>, CallError> {
         let mut found = Vec::new();
         walk(&name.home, |_, other, path| {
@@ -62,15 +62,15 @@ impl HostSupport {
         Ok(found)
     }
 
-    /// The pens of this home whose owner has died: everywhere in the hierarchy, since the owner may have
-    /// been started from another login.
+    /// The pens of this home whose owner has died, anywhere in the hierarchy: the owner may have been started in
+    /// another login session.
     ///
     /// # Errors
-    /// The listing failed, which says nothing about what is there.
+    /// The folders could not be listed, so it is unknown which pens exist.
     pub fn leftovers(home: &HomeId) -> Result<Vec<Leftover>, CallError> {
         let mut found = Vec::new();
         walk(home, |base, name, path| {
-            // A live one, or gone meanwhile, is none of ours.
+            // A pen with a live owner, or one that is already gone, is not a leftover.
             found.extend(claim(base, name, &path).ok().flatten());
         })?;
         Ok(found)
@@ -87,7 +87,7 @@ fn walk(home: &HomeId, mut visit: impl FnMut(&Path, PenName, PathBuf)) -> Result
             Err(error) if folder == mount => {
                 return Err(CallError::new("getdents", error).on(folder.display()));
             }
-            Err(_) => continue, // gone meanwhile, or another user's
+            Err(_) => continue, // already gone, or another user's
         };
         for entry in listing.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir())) {
             let path = entry.path();
@@ -107,10 +107,10 @@ fn claim(base: &Path, name: PenName, path: &Path) -> Result<Option<Leftover>, Ca
 }
 
 impl Leftover {
-    /// Claims the pen with this folder, whose name must be `name`, if its owner has died.
+    /// Claims the pen in this folder, whose name must be `name`, if its owner has died.
     ///
     /// # Errors
-    /// A call failed, which says nothing about the pen; or this is not the folder of that pen.
+    /// A call failed, so the state of the pen is unknown; or this is not the folder of that pen.
     pub fn claim_path(path: &Path, name: &PenName) -> Result<Claim, CallError> {
         let wrong = || CallError::new("open", Errno::INVAL).on(path.display());
         let base = path.parent().ok_or_else(wrong)?;
@@ -128,36 +128,36 @@ impl Leftover {
         match claim(base, name.clone(), path) {
             Ok(Some(leftover)) => Ok(Claim::Ours(leftover)),
             Ok(None) => Ok(if exists()? { Claim::Held } else { Claim::Gone }),
-            // The folder above may go just as well.
+            // The folder above may be removed as well.
             Err(_) if !exists()? => Ok(Claim::Gone),
             Err(error) => Err(error),
         }
     }
 
-    /// Its name.
+    /// The name of the pen.
     #[must_use]
     pub fn name(&self) -> &PenName {
         &self.name
     }
 
-    /// Its folder.
+    /// The folder of the pen.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.cgroup.path().to_owned()
     }
 
-    /// The pids of those in it, for people to read.
+    /// The pids of its processes, for display.
     ///
     /// # Errors
-    /// The listing failed, which says nothing about who is there.
+    /// The processes could not be listed.
     pub fn pids(&self) -> io::Result<Vec<i32>> {
         self.cgroup.pids()
     }
 
-    /// Kills everyone in it until nobody is left, and removes it.
+    /// Kills every process in it until it is empty, and removes it.
     ///
     /// # Errors
-    /// A call failed; what was there is still there.
+    /// A call failed. The pen is still there.
     pub fn end(&self, deadline: Instant) -> io::Result<LeftoverEnd> {
         const PAUSE: Duration = Duration::from_millis(10);
         let mut strikes = 0_u32;
@@ -174,7 +174,7 @@ impl Leftover {
             if now >= deadline {
                 return Ok(LeftoverEnd::StillAlive(self.cgroup.pids()?));
             }
-            // Read first: the event is one until it was read.
+            // Read first: the event stays set until then.
             let populated = self.cgroup.populated()?;
             let events = self.cgroup.events();
             let mut emptied =

@@ -1,8 +1,8 @@
 //! Limits on what a pen may use: memory, processes, CPU.
 //!
-//! They are the kernel's, set on the pen's cgroup before anybody is in it, so they hold for the whole tree. They
-//! guard against accidents, not against intent: whoever runs as root, or as the user who made the pen, can write to
-//! its files. A cgroup that an agent nests in its pen can't have more than the pen.
+//! The kernel enforces them on the pen's cgroup from before the first process is in it, so they hold for the whole
+//! tree. They guard against accidents, not against intent: root and the user that created the pen can write to its
+//! files. A cgroup that an agent nests in its pen can't exceed the pen's limits.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use kennel_sys::fault::CallError;
 
 use crate::host_support::NoCgroup;
 
-/// A part of the kernel that limits one thing.
+/// A controller of the kernel, which limits one resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Controller {
     /// Memory.
@@ -23,10 +23,10 @@ pub enum Controller {
 }
 
 impl Controller {
-    /// All that Kennel knows to use.
+    /// All controllers that Kennel uses.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Pids, Self::Cpu];
 
-    /// The kernel's name for it.
+    /// The kernel's name of the controller.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,39 +43,38 @@ impl fmt::Display for Controller {
     }
 }
 
-/// What a pen may use; none or zero is no limit.
+/// The limits of a pen. None and zero mean no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PenLimits {
-    /// The most memory of all its processes, in bytes. It gets no swap besides: a limit that is met by swapping
-    /// slows everyone down. When it is reached the kernel ends one process, not the whole pen: an agent whose tool
-    /// took too much can say so.
+    /// The maximum memory of all processes, in bytes. The pen gets no swap: swapping would slow down the whole
+    /// machine. When the limit is reached, the kernel kills one process, not the whole pen, so an agent can report
+    /// that one of its tools used too much.
     pub memory: Option<u64>,
-    /// The most processes and threads at once.
+    /// The maximum number of processes and threads.
     pub pids: Option<u64>,
-    /// The most CPU, in thousandths of a core.
+    /// The maximum CPU, in thousandths of a core.
     pub cpu: Option<u32>,
-    /// Whether a pen without those that can't be had is better than none.
+    /// Whether to create the pen without those limits that the host does not support.
     pub best_effort: bool,
 }
 
-/// The kernel's shortest slice of CPU time, and the usual and the longest time in which it is counted, all in
-/// microseconds.
+/// The kernel's shortest CPU quota, and its default and longest period, all in microseconds.
 const SHORTEST_SLICE: u64 = 1_000;
-const USUAL_PERIOD: u64 = 100_000;
+const DEFAULT_PERIOD: u64 = 100_000;
 const LONGEST_PERIOD: u64 = 1_000_000;
 
-/// One file of a pen's cgroup, and what goes into it.
+/// One file of a pen's cgroup, and what to write to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CgroupSetting {
     pub(crate) controller: Controller,
     pub(crate) file: &'static str,
     pub(crate) text: String,
-    /// Whether it is fine if there is no such file.
+    /// Whether the file may be missing.
     pub(crate) may_lack: bool,
 }
 
 impl PenLimits {
-    /// Whether anything is limited at all.
+    /// Whether there are no limits at all.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.settings().is_empty()
@@ -104,91 +103,89 @@ impl PenLimits {
 
 fn cpu_max(thousandths: u32) -> String {
     let slice_in = |period: u64| u64::from(thousandths) * (period / 1000);
-    let usual = slice_in(USUAL_PERIOD) >= SHORTEST_SLICE;
-    let period = if usual { USUAL_PERIOD } else { LONGEST_PERIOD };
+    let fits = slice_in(DEFAULT_PERIOD) >= SHORTEST_SLICE;
+    let period = if fits { DEFAULT_PERIOD } else { LONGEST_PERIOD };
     format!("{} {period}", slice_in(period))
 }
 
-/// A limit that can't be set here.
+/// A limit that can't be set.
 #[derive(Debug, thiserror::Error)]
 pub enum PenLimitError {
-    /// The kernel's part for it can't be used where pens are made.
+    /// The controller can't be used where pens are created.
     #[error("no limit on {controller} in {}: {why}", .folder.display())]
     NoController {
-        /// Which one.
+        /// The controller.
         controller: Controller,
-        /// Where pens are made.
+        /// The folder in which pens are created.
         folder: PathBuf,
         /// Why not, and what to do.
         why: NoController,
     },
-    /// There is no cgroup for the pen.
+    /// The host supports no cgroup pens.
     #[error("no limit on {controller}: {why}; a limit needs a cgroup pen")]
     NoCgroup {
-        /// What was to be limited.
+        /// The controller of the limit.
         controller: Controller,
-        /// Why there is none.
+        /// Why there are none.
         why: NoCgroup,
     },
-    /// A pen without a cgroup was asked for.
+    /// A pen without a cgroup was requested.
     #[error(
-        "no limit on {controller}: the pen was asked to be one without a cgroup (use --pen cgroup or auto)"
+        "no limit on {controller}: a pen without a cgroup was requested (use --pen cgroup or auto)"
     )]
     WithoutCgroup {
-        /// What was to be limited.
+        /// The controller of the limit.
         controller: Controller,
     },
-    /// The kernel did not take the limit.
-    #[error("the limit on {controller} was not taken")]
+    /// The kernel refused the limit.
+    #[error("the kernel refused the limit on {controller}")]
     Refused {
-        /// What was to be limited.
+        /// The controller of the limit.
         controller: Controller,
-        /// What the kernel said.
+        /// The kernel's error.
         #[source]
         source: CallError,
     },
 }
 
-/// Why a part of the kernel can't be used, and what to do.
+/// Why a controller can't be used, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoController {
-    /// cgroup v1 has it.
+    /// The controller is bound to cgroup v1.
     #[error(
-        "cgroup v1 has it on this machine; boot with cgroup_no_v1=all, or systemd.unified_cgroup_hierarchy=1"
+        "it is bound to cgroup v1; boot with cgroup_no_v1=all, or systemd.unified_cgroup_hierarchy=1"
     )]
     InVersionOne,
-    /// It is not handed down to us.
-    #[error("it is not handed down to us; start Kennel in a unit with Delegate=yes{user_hint}")]
+    /// The cgroup of this process does not have the controller.
+    #[error("this cgroup does not have it; start Kennel in a unit with Delegate=yes{user_hint}")]
     NotHandedDown {
-        /// More for those who are not root.
+        /// A further hint for users other than root.
         user_hint: &'static str,
     },
-    /// The kernel has none.
-    #[error(
-        "this kernel has it switched off, or this container is not given it (booting with cgroup_enable={0} may help)"
-    )]
+    /// The kernel does not have the controller.
+    #[error("it is disabled in this kernel or container (booting with cgroup_enable={0} may help)")]
     SwitchedOff(Controller),
-    /// systemd manages this folder and has not handed it over.
+    /// systemd manages this folder and has not delegated it.
     #[error(
         "systemd manages this cgroup; start Kennel in a unit with Delegate=yes (systemd-run --user --scope -p Delegate=yes kennel …, as root without --user)"
     )]
     NotDelegated,
-    /// Others are in the folder, which must have none but Kennel's.
+    /// The folder has processes that are not Kennel's.
     #[error(
-        "pid {pid} ({name}) is in this cgroup too; start Kennel in one of its own (systemd-run --user --scope -p Delegate=yes kennel …)"
+        "pid {pid} ({name}) is also in this cgroup; start Kennel in a cgroup of its own (systemd-run --user --scope -p Delegate=yes kennel …)"
     )]
     Strangers {
-        /// One of them.
+        /// One of these processes.
         pid: i32,
         /// Its program.
         name: String,
     },
-    /// The kernel did not let us.
+    /// A call failed.
     #[error("{step} failed: {error}")]
     Call {
-        /// What was tried.
+        /// The step.
         step: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         error: String,
     },
 }
@@ -202,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_become_the_kernels_words() {
+    fn limits_become_settings_of_the_cgroup() {
         let limits =
             PenLimits { memory: Some(1 << 30), pids: Some(64), cpu: Some(500), best_effort: false };
         let expected = [
@@ -215,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_writes_nothing_and_zero_is_none() {
+    fn no_limit_and_zero_write_nothing() {
         assert!(PenLimits::default().is_none());
         let zero = PenLimits { memory: Some(0), pids: Some(0), cpu: Some(0), best_effort: true };
         assert!(zero.is_none());
     }
 
     #[test]
-    fn a_share_of_the_cpu_is_never_less_than_the_kernel_takes() {
+    fn a_small_cpu_limit_gets_a_longer_period() {
         assert_eq!(cpu_max(1), "1000 1000000");
         assert_eq!(cpu_max(9), "9000 1000000");
         assert_eq!(cpu_max(10), "1000 100000");

@@ -1,10 +1,12 @@
-//! Names of pens: they carry the home's id, so that one home never touches another's processes.
+//! Names of pens. They contain the home's id, so that one home never touches another's processes.
 
 use std::fmt;
 
-/// What a name may not be.
+use serde::{Deserialize, Serialize};
+
+/// An invalid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} {value:?} is not valid: {rule}")]
+#[error("invalid {what} {value:?}: {rule}")]
 pub struct ParseNameError {
     what: &'static str,
     value: String,
@@ -12,36 +14,45 @@ pub struct ParseNameError {
 }
 
 /// The random id of a home: 16 hex digits.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct HomeId(String);
 
 impl HomeId {
-    /// A new random id.
+    /// Generates a random id.
     ///
     /// # Errors
-    /// The kernel has no random bytes to give.
+    /// The kernel returned no random bytes.
     pub fn random() -> std::io::Result<Self> {
         Ok(Self(random_text(b"0123456789abcdef", 16)?))
     }
 
-    /// Takes an id from a record.
+    /// Parses an id from a record.
     ///
     /// # Errors
-    /// It is not 16 lower-case hex digits.
+    /// The text is not 16 lower-case hex digits.
     pub fn parse(text: &str) -> Result<Self, ParseNameError> {
         let valid =
             text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         valid.then(|| Self(text.to_owned())).ok_or_else(|| ParseNameError {
             what: "home id",
             value: text.to_owned(),
-            rule: "it must be 16 lower-case hex digits",
+            rule: "expected 16 lower-case hex digits",
         })
     }
 
-    /// As text.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl TryFrom<String> for HomeId {
+    type Error = ParseNameError;
+
+    fn try_from(text: String) -> Result<Self, ParseNameError> {
+        Self::parse(&text)
     }
 }
 
@@ -51,70 +62,79 @@ impl fmt::Display for HomeId {
     }
 }
 
-/// The id of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId(String);
+/// The id of a pen within its home. Kennel uses the id of the session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PenId(String);
 
-impl SessionId {
-    /// A new random id of 12 letters and digits.
+impl PenId {
+    /// Generates a random id of 12 letters and digits.
     ///
     /// # Errors
-    /// The kernel has no random bytes to give.
+    /// The kernel returned no random bytes.
     pub fn random() -> std::io::Result<Self> {
         // 32 characters that are hard to confuse.
         Ok(Self(random_text(b"0123456789abcdefghjkmnpqrstvwxyz", 12)?))
     }
 
-    /// Takes an id that somebody else made.
+    /// Parses an id.
     ///
     /// # Errors
-    /// It is not 1 to 64 lower-case letters, digits or `_`.
+    /// The text is not 1 to 64 lower-case letters, digits or `_`.
     pub fn parse(text: &str) -> Result<Self, ParseNameError> {
         let valid = (1..=64).contains(&text.len())
             && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
         valid.then(|| Self(text.to_owned())).ok_or_else(|| ParseNameError {
             what: "session id",
             value: text.to_owned(),
-            rule: "it must be 1 to 64 lower-case letters, digits or _",
+            rule: "expected 1 to 64 lower-case letters, digits or _",
         })
     }
 
-    /// As text.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Display for SessionId {
+impl TryFrom<String> for PenId {
+    type Error = ParseNameError;
+
+    fn try_from(text: String) -> Result<Self, ParseNameError> {
+        Self::parse(&text)
+    }
+}
+
+impl fmt::Display for PenId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// The name of a pen: `kennel-HOME-SESSION`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PenName {
-    /// Whose it is.
+    /// The home that the pen belongs to.
     pub home: HomeId,
-    /// Which session it holds.
-    pub session: SessionId,
+    /// The id of the session in the pen.
+    pub session: PenId,
 }
 
 impl PenName {
-    /// A pen of a new random session.
+    /// Generates the name of a pen with a random id.
     ///
     /// # Errors
-    /// The kernel has no random bytes to give.
+    /// The kernel returned no random bytes.
     pub fn random(home: HomeId) -> std::io::Result<Self> {
-        Ok(Self { home, session: SessionId::random()? })
+        Ok(Self { home, session: PenId::random()? })
     }
 
-    /// Understands the name of a folder, if it is a pen's.
+    /// Parses the name of a folder. Returns none if it is not the folder of a pen.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (home, session) = text.strip_prefix("kennel-")?.split_once('-')?;
-        Some(Self { home: HomeId::parse(home).ok()?, session: SessionId::parse(session).ok()? })
+        Some(Self { home: HomeId::parse(home).ok()?, session: PenId::parse(session).ok()? })
     }
 }
 
@@ -124,7 +144,7 @@ impl fmt::Display for PenName {
     }
 }
 
-/// `alphabet` must have 16 or 32 characters, so that every one is equally likely.
+/// `alphabet` must have 16 or 32 characters, so that all are equally likely.
 fn random_text(alphabet: &[u8], length: usize) -> std::io::Result<String> {
     let mut bytes = vec![0_u8; length];
     let mut filled = 0;
@@ -140,10 +160,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_survives_the_round_trip_and_strangers_are_no_pens() {
+    fn a_name_survives_the_round_trip_and_other_folders_are_ignored() {
         let name = PenName::random(HomeId::random().unwrap()).unwrap();
         assert_eq!(PenName::parse(&name.to_string()), Some(name));
-        for stranger in [
+        for other in [
             "kennel",
             "kennel-",
             "kennel-xyz-a",
@@ -153,13 +173,13 @@ mod tests {
             "kennel-0123456789abcdef-a/b",
             "kennel-0123456789ABCDEF-a",
         ] {
-            assert_eq!(PenName::parse(stranger), None, "{stranger}");
+            assert_eq!(PenName::parse(other), None, "{other}");
         }
     }
 
     #[test]
     fn errors_name_the_value_and_the_rule() {
-        let error = SessionId::parse("No Way").unwrap_err().to_string();
+        let error = PenId::parse("No Way").unwrap_err().to_string();
         assert!(error.contains("\"No Way\"") && error.contains("lower-case"), "{error}");
     }
 }

@@ -1,30 +1,30 @@
-//! Who goes first when memory runs out.
+//! Which process the OOM killer chooses first.
 
 use std::fs;
 
-/// How much likelier an agent is to be chosen by the OOM killer than its owner.
+/// How much higher the OOM score of an agent is than that of its owner.
 const LIKELIER: i32 = 200;
-/// The kernel's own bound.
+/// The kernel's maximum.
 const HIGHEST: i32 = 1000;
 const SCORE: &str = "/proc/self/oom_score_adj";
 
-/// Our score as it was, put back on drop.
+/// The OOM score of this process before it was raised. Dropping this restores it.
 #[derive(Debug)]
 pub struct OomScore {
     before: i32,
 }
 
 impl OomScore {
-    /// Raises our own score, which a process made meanwhile inherits; put back when dropped.
+    /// Raises the score of this process, which a new child inherits. Dropping the result restores it.
     ///
-    /// It can't be set for the new process alone: as long as that shares our memory, the kernel gives
-    /// both the same score. `None` if the score can't be changed here.
+    /// The score can't be set for the child alone: as long as it shares this process's memory, the kernel
+    /// gives both the same score. Returns none if the score can't be changed.
     #[must_use]
     pub fn raised() -> Option<Self> {
         Self::raised_from(own_score()?)
     }
 
-    /// The same, for one who is to have this score of its own afterwards.
+    /// As [`Self::raised`], but afterwards this process has the score `own`.
     #[must_use]
     pub fn raised_from(own: i32) -> Option<Self> {
         let before = own.min(HIGHEST);
@@ -33,7 +33,7 @@ impl OomScore {
     }
 }
 
-/// Our own score, if it can be told here.
+/// The score of this process, if it can be read.
 #[must_use]
 pub fn own_score() -> Option<i32> {
     fs::read_to_string(SCORE).ok()?.trim().parse().ok()
@@ -41,7 +41,7 @@ pub fn own_score() -> Option<i32> {
 
 impl Drop for OomScore {
     fn drop(&mut self) {
-        // Always allowed: it is not below what we started with.
+        // Always allowed: it is not below the score that this process started with.
         fs::write(SCORE, self.before.to_string()).ok();
     }
 }

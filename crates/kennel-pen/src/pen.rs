@@ -1,7 +1,7 @@
-//! The pen: what holds a session's processes, from before the first one runs until the last is gone.
+//! The pen: it holds a session's processes from before the first one runs until the last is gone.
 //!
-//! One rule: a cgroup if there is one, the subtree below this process always. Empty means that both
-//! say so: `populated 0` (or a folder that could be removed), and no children left.
+//! A pen always covers the subtree below this process, and a cgroup if there is one. It is empty when both are:
+//! `populated 0` (or a folder that could be removed), and no children left.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -12,90 +12,78 @@ use std::time::{Duration, Instant};
 use kennel_sys::fault::{CallError, call};
 use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::namespace::NamespaceInit;
-use kennel_sys::pidfd;
 use kennel_sys::reap::{self, Reaped, WaitStatus};
 use kennel_sys::signals::SignalFd;
+use kennel_types::PenKind;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::Signal;
 
-use crate::cgroup::{Cgroup, CgroupBase, CgroupRemoval};
+use crate::cgroup::{Cgroup, CgroupRemoval};
 use crate::host_support::{HostSupport, NoCgroup};
 use crate::limits::{PenLimitError, PenLimits};
 use crate::name::PenName;
 use crate::process::PenProcess;
 use crate::removal::{PenRemoveError, RemovalFailure};
-use crate::slot::{PenSlot, place, settle, take_place};
+use crate::slot::{PenSlot, settle, slot, take_slot};
 use crate::status::Status;
 use crate::subtree::{self, ProcessKey, WalkStep};
 
-/// Which kind of pen is wanted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum PenKind {
-    /// A cgroup where there is one.
-    #[default]
-    Auto,
-    /// A cgroup, or an error.
-    Cgroup,
-    /// Only the subtree below the process that launches.
-    Subtree,
-}
-
-/// Why a pen could not be made.
+/// Why a pen could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// A process holds one pen at a time: an orphan that falls to it must belong to just one.
-    #[error("this process already has a pen; start a holder for each further one")]
+    /// A process owns one pen at a time, since an orphan that is reparented to it must belong to exactly one.
+    #[error("this process already has a pen; start a supervisor for each further one")]
     Occupied,
-    /// A cgroup was asked for.
-    #[error("no cgroup pen is possible here")]
+    /// A cgroup was requested.
+    #[error("this host supports no cgroup pen")]
     NoCgroup(#[source] NoCgroup),
-    /// A limit was asked for that can't be had.
-    #[error("the pen can't be limited as asked (--best-effort runs it without)")]
+    /// A requested limit is not possible.
+    #[error("the pen can't have this limit (--best-effort runs it without)")]
     Limit(#[from] PenLimitError),
-    /// A call failed; nothing is left.
-    #[error("can't make the pen")]
+    /// A call failed. Nothing is left.
+    #[error("can't create the pen")]
     Call(#[from] CallError),
 }
 
-/// How long a signal to everyone may take to find all those that are forked meanwhile.
+/// How long a signal to all processes may take to find those that are forked meanwhile.
 const SIGNALLING: Duration = Duration::from_millis(200);
 
-/// How many children one look reaps at most: those who die faster than we reap must not keep us from
-/// whatever else there is to do. Their signal is pending, so the next look comes at once.
-const MOST_AT_ONCE: u32 = 10_000;
+/// The maximum number of children that are reaped at once, so that a flood of exits does not block everything
+/// else. Their signal stays pending, so the next turn comes at once.
+const MAX_REAPED: u32 = 10_000;
 
 /// A pen, owned by this process. See the [crate documentation](crate) for how to use it.
 ///
-/// A process has one pen at a time and *all its children belong to it*: they are reaped by the pen.
-/// Have a process of its own for that ([`crate::holder`]) unless yours is one already. `SIGCHLD` gets
-/// blocked in the thread that makes the pen.
+/// A process has one pen at a time, and *all its children belong to it*: the pen reaps them. Use a process of
+/// its own for each pen ([`crate::supervisor`]) unless yours does nothing else. `SIGCHLD` is blocked in the
+/// thread that creates the pen.
 ///
-/// Dropping a pen that is not empty kills what is in it, without waiting.
+/// Dropping a pen that is not empty kills the processes in it, without waiting.
 #[derive(Debug)]
 pub struct Pen {
     pub(crate) name: PenName,
     pub(crate) cgroup: Option<Cgroup>,
-    /// Set if this process is the init of a pid namespace made for this pen: one call ends all.
+    /// Set if this process is the init of a pid namespace created for this pen: one call reaches all.
     pub(crate) namespace: Option<NamespaceInit>,
     pub(crate) agent: Option<PenAgent>,
-    /// Those whom the last round of KILL was not allowed to reach.
+    /// Processes that the last round of KILL was not permitted to reach.
     pub(crate) refused: Vec<ProcessKey>,
-    /// Children of this process that are none of the session's.
-    pub(crate) strangers: HashSet<ProcessKey>,
-    /// Those of them that have ended, until somebody asks.
-    strangers_ended: Vec<(i32, WaitStatus)>,
-    /// How many rounds of KILL there were.
+    /// Children of this process that don't belong to the pen.
+    pub(crate) others: HashSet<ProcessKey>,
+    /// Those of them that have exited, until they are asked for.
+    others_exited: Vec<(i32, WaitStatus)>,
+    /// The number of rounds of KILL.
     pub(crate) strikes: u32,
-    /// Those whom the last one reached.
+    /// The processes that the last round reached.
     pub(crate) struck: HashSet<ProcessKey>,
-    /// What the last look at our children said.
+    /// Whether the last reaping left children.
     children_left: bool,
-    /// Seen to be empty, and its folder is gone.
+    /// Whether the pen was empty and its folder is gone.
     removed: bool,
     children: Option<SignalFd>,
     pub(crate) cpu_before: Duration,
-    /// How many the OOM killer had ended when a KILL was first sent: the agent's end may be due to either.
+    /// The number of OOM kills when KILL was first sent: later deaths by KILL may have either cause.
     pub(crate) oom_kills_before: u64,
 }
 
@@ -107,37 +95,23 @@ pub(crate) struct PenAgent {
     pub(crate) status: Option<Status>,
 }
 
-/// The status of an agent whose holder has died, if it is not a child of ours that can still tell: the
-/// kernel's word to those who are not its parent, or nobody's.
-fn status_of_an_orphan(pidfd: BorrowedFd<'_>) -> Option<Status> {
-    match reap::reap(pidfd) {
-        Ok(None) => None, // it lives, and is ours to reap
-        Ok(Some(ended)) => Some(Status::new(ended, false)),
-        Err(_) if !pidfd::has_ended(pidfd).unwrap_or(true) => None,
-        Err(_) => Some(pidfd::ended(pidfd).map_or_else(
-            || Status::Unknown("it ended, and its holder died with its status".into()),
-            |ended| Status::new(ended, false),
-        )),
-    }
-}
-
-/// Children that a process has before it owns a pen, for instance from a shell that became it by `exec`.
+/// Children that a process has before it owns a pen, for instance from a shell that `exec`ed it.
 #[derive(Debug, Clone, Default)]
 pub struct OtherChildren(HashSet<ProcessKey>);
 
 impl OtherChildren {
-    /// Those that this process has now.
+    /// The children that this process has now.
     ///
     /// # Errors
-    /// The listing failed.
+    /// The children could not be listed.
     pub fn now() -> io::Result<Self> {
         Self::of(subtree::children_of(rustix::process::getpid().as_raw_pid())?)
     }
 
-    /// These children; those among them that have gone are left out.
+    /// These children, without those that are already gone.
     ///
     /// # Errors
-    /// One could not be looked at.
+    /// A child could not be inspected.
     pub fn of(children: impl IntoIterator<Item = i32>) -> io::Result<Self> {
         let mut found = HashSet::new();
         for pid in children {
@@ -151,26 +125,26 @@ impl OtherChildren {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Woken {
-    /// Something happened in the pen, or one of the other descriptors is ready: look.
+    /// Something happened in the pen, or one of the other descriptors is ready.
     Changed,
     /// The deadline passed.
     Deadline,
 }
 
 impl Pen {
-    /// Makes a pen on this ground.
+    /// Creates a pen.
     ///
     /// # Errors
-    /// See [`CreateError`]; nothing is left then.
+    /// See [`CreateError`]. Nothing is left then.
     pub fn create(ground: &HostSupport, name: PenName, kind: PenKind) -> Result<Self, CreateError> {
         Self::create_limited(ground, name, kind, &PenLimits::default()).map(|(pen, _)| pen)
     }
 
-    /// Makes a pen on this ground, with limits that hold before anybody is in it. Those that can't be had are
-    /// told, if a pen without them is better than none.
+    /// Creates a pen with limits that hold from its first process on. Also returns the limits that are not
+    /// possible, if the limits are best-effort.
     ///
     /// # Errors
-    /// See [`CreateError`]; nothing is left then, but for what [`HostSupport::limits`] says.
+    /// See [`CreateError`]. Nothing is left then, apart from what [`HostSupport::limits`] describes.
     pub fn create_limited(
         ground: &HostSupport,
         name: PenName,
@@ -178,16 +152,16 @@ impl Pen {
         limits: &PenLimits,
     ) -> Result<(Self, Vec<PenLimitError>), CreateError> {
         let base = match (kind, ground.cgroup()) {
-            (PenKind::Subtree, _) | (PenKind::Auto, Err(_)) => None,
+            (PenKind::Subtree | PenKind::Pidns, _) | (PenKind::Auto, Err(_)) => None,
             (_, Ok(base)) => Some(base),
             (PenKind::Cgroup, Err(why)) => return Err(CreateError::NoCgroup(why.clone())),
         };
         let (settings, mut unmet) = ground.prepare(limits, base, kind)?;
-        let taken = take_place()?;
+        let taken = take_slot()?;
         call("prctl subreaper", reap::become_subreaper)?;
         let children = call("signalfd", child_signals)?;
         let cgroup = base.map(|base| Cgroup::create(base, &name)).transpose()?;
-        std::mem::forget(taken); // from here on the pen's own drop gives the place back, and removes the folder
+        std::mem::forget(taken); // from here on dropping the pen frees the slot and removes the folder
         let pen = Self::new(name, cgroup, children);
         for setting in settings {
             let Some(cgroup) = &pen.cgroup else { break };
@@ -201,35 +175,18 @@ impl Pen {
         Ok((pen, unmet))
     }
 
-    /// Takes over the pen of a holder that has died: its cgroup by name, if it had one, and its orphans,
-    /// which fell to this process if it was a subreaper already. The agent, if its handle was kept.
+    /// Creates a pen around the children that this process already has, for instance orphans that were
+    /// reparented to it. The `others` don't belong to the pen.
     ///
     /// # Errors
-    /// See [`CreateError`]; what was there is still there then.
-    ///
-    /// `strangers` are children that this process had before: they are none of the session's.
-    pub fn take_over(
-        name: PenName,
-        cgroup: Option<&Path>,
-        agent: Option<(OwnedFd, ProcessIdentity)>,
-        strangers: OtherChildren,
-    ) -> Result<Self, CreateError> {
-        let taken = take_place()?;
+    /// See [`CreateError`]. The children are left alone in that case.
+    pub fn adopt_children(name: PenName, others: OtherChildren) -> Result<Self, CreateError> {
+        let taken = take_slot()?;
         call("prctl subreaper", reap::become_subreaper)?;
         let children = call("signalfd", child_signals)?;
-        let cgroup = match cgroup.and_then(|path| Some((path, path.parent()?))) {
-            None => None,
-            Some((path, base)) => {
-                Cgroup::claim(&CgroupBase::open(base)?.fd, &name.to_string(), path)?
-            }
-        };
         std::mem::forget(taken);
-        let mut pen = Self::new(name, cgroup, children);
-        pen.strangers = strangers.0;
-        pen.agent = agent.map(|(pidfd, identity)| {
-            let status = status_of_an_orphan(pidfd.as_fd());
-            PenAgent { pidfd, identity, status }
-        });
+        let mut pen = Self::new(name, None, children);
+        pen.others = others.0;
         Ok(pen)
     }
 
@@ -240,8 +197,8 @@ impl Pen {
             namespace: None,
             agent: None,
             refused: Vec::new(),
-            strangers: HashSet::new(),
-            strangers_ended: Vec::new(),
+            others: HashSet::new(),
+            others_exited: Vec::new(),
             strikes: 0,
             struck: HashSet::new(),
             children_left: false,
@@ -252,27 +209,26 @@ impl Pen {
         }
     }
 
-    /// A child that was made since, and is none of the session's either.
+    /// Notes a later child that does not belong to the pen either.
     ///
     /// # Errors
-    /// It could not be looked at.
-    pub fn add_stranger(&mut self, pid: i32) -> io::Result<()> {
-        self.strangers.extend(subtree::open(pid)?.map(|found| found.mark));
+    /// The child could not be inspected.
+    pub fn add_other(&mut self, pid: i32) -> io::Result<()> {
+        self.others.extend(subtree::open(pid)?.map(|found| found.mark));
         Ok(())
     }
 
-    /// The strangers that were found to have ended since the last time: they were reaped here, as all
-    /// children of this process are.
-    pub fn strangers_ended(&mut self) -> Vec<(i32, WaitStatus)> {
-        std::mem::take(&mut self.strangers_ended)
+    /// The other children that have exited since the last call. The pen reaps all children of this process.
+    pub fn others_exited(&mut self) -> Vec<(i32, WaitStatus)> {
+        std::mem::take(&mut self.others_exited)
     }
 
-    /// This process is the init of a pid namespace made for this pen: one call ends all.
+    /// Notes that this process is the init of a pid namespace created for this pen: one call reaches all.
     pub fn in_namespace(&mut self, init: NamespaceInit) {
         self.namespace = Some(init);
     }
 
-    /// Opens now what ending this pen will need, in place of at the first need: for a pen that lasts.
+    /// Opens the files that are needed to end this pen now, for a pen that lasts.
     ///
     /// # Errors
     /// The call that failed.
@@ -280,7 +236,7 @@ impl Pen {
         self.cgroup.as_ref().map_or(Ok(()), Cgroup::open_all)
     }
 
-    /// Its name.
+    /// The name of the pen.
     #[must_use]
     pub fn name(&self) -> &PenName {
         &self.name
@@ -292,29 +248,29 @@ impl Pen {
         self.cgroup.as_ref().map(Cgroup::path)
     }
 
-    /// Which process was launched, once one was.
+    /// The agent's process, once it was launched.
     #[must_use]
     pub fn agent(&self) -> Option<&ProcessIdentity> {
         self.agent.as_ref().map(|agent| &agent.identity)
     }
 
-    /// A handle on the process that was launched.
+    /// A pidfd of the agent.
     #[must_use]
     pub fn agent_pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.agent.as_ref().map(|agent| agent.pidfd.as_fd())
     }
 
-    /// The agent's status, once it has ended and was reaped.
+    /// The agent's exit status, once it has exited and was reaped.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
         self.agent.as_ref().and_then(|agent| agent.status.as_ref())
     }
 
-    /// Collects all children that have ended; says whether any child is left.
+    /// Reaps all children that have exited. Returns whether a child of the pen is left.
     pub(crate) fn reap(&mut self) -> io::Result<bool> {
-        // However many children ended, the signal is pending once.
+        // The signal is pending only once, for any number of children.
         let _pending_or_not = self.children.as_ref().map_or(Ok(None), SignalFd::next)?;
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_REAPED {
             match reap::reap_any()? {
                 Reaped::NoChildren => {
                     self.children_left = false;
@@ -336,9 +292,9 @@ impl Pen {
                     {
                         let killed = matches!(ended, WaitStatus::Signal { signal: 9, .. });
                         agent.status = Some(Status::new(ended, killed && oom()));
-                    } else if !self.strangers.is_empty() {
-                        let stranger = self.strangers.extract_if(|mark| mark.pid == pid).next();
-                        self.strangers_ended.extend(stranger.map(|mark| (mark.pid, ended)));
+                    } else if !self.others.is_empty() {
+                        let other = self.others.extract_if(|mark| mark.pid == pid).next();
+                        self.others_exited.extend(other.map(|mark| (mark.pid, ended)));
                     }
                 }
             }
@@ -347,23 +303,23 @@ impl Pen {
         Ok(true)
     }
 
-    /// Whether one of our children is no stranger.
+    /// Whether a child of this process belongs to the pen.
     fn has_own_children(&self) -> io::Result<bool> {
-        if self.strangers.is_empty() {
+        if self.others.is_empty() {
             return Ok(true);
         }
         for pid in subtree::children_of(rustix::process::getpid().as_raw_pid())? {
-            if subtree::open(pid)?.is_some_and(|found| !self.strangers.contains(&found.mark)) {
+            if subtree::open(pid)?.is_some_and(|found| !self.others.contains(&found.mark)) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Whether nobody is left, by both proofs.
+    /// Whether the pen is empty, by both proofs.
     ///
     /// # Errors
-    /// The question could not be answered: the pen counts as occupied.
+    /// It is unknown whether the pen is empty, so treat it as occupied.
     pub fn is_empty(&mut self) -> io::Result<bool> {
         Ok(!self.reap()? && !self.populated()?)
     }
@@ -375,17 +331,16 @@ impl Pen {
     /// Waits until something happens in the pen, one of `others` is readable, or the deadline passes.
     ///
     /// # Errors
-    /// What `poll` said.
+    /// What `poll` returned.
     pub fn wait(&self, deadline: Option<Instant>, others: &[BorrowedFd<'_>]) -> io::Result<Woken> {
         let others = others.iter().map(|fd| PollFd::new(fd, PollFlags::IN));
         self.wait_also_for(deadline, &mut others.collect())
     }
 
-    /// As [`Self::wait`], for others that are waited for in other ways than by reading. What they are ready for
-    /// is in them afterwards.
+    /// As [`Self::wait`], for descriptors with flags of their own. Afterwards they contain the results.
     ///
     /// # Errors
-    /// What `poll` said.
+    /// What `poll` returned.
     pub fn wait_also_for<'a>(
         &'a self,
         deadline: Option<Instant>,
@@ -396,8 +351,8 @@ impl Pen {
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.status.is_none()) {
             fds.push(PollFd::new(&agent.pidfd, PollFlags::IN));
         }
-        // Ready from one change to the next *read*, which `is_empty` does only when no child is left. As
-        // long as there is one, its end is what we wait for.
+        // Ready from a change until the next *read*, which `is_empty` does only when no child is left. As long
+        // as there is a child, its exit is what to wait for.
         let events = self.cgroup.as_ref().filter(|_| !self.children_left).and_then(Cgroup::events);
         if let Some(events) = events {
             fds.push(PollFd::from_borrowed_fd(events, PollFlags::PRI));
@@ -407,10 +362,10 @@ impl Pen {
         woken
     }
 
-    /// Waits until the agent has ended.
+    /// Waits until the agent has exited.
     ///
     /// # Errors
-    /// What the kernel said; the deadline is no error but `None`.
+    /// The kernel's error. A deadline that passes is not an error but `None`.
     pub fn wait_agent(&mut self, deadline: Instant) -> io::Result<Option<Status>> {
         loop {
             self.reap()?;
@@ -423,10 +378,10 @@ impl Pen {
         }
     }
 
-    /// Waits until nobody is left; says whether that came true before the deadline.
+    /// Waits until the pen is empty. Returns whether it is before the deadline.
     ///
     /// # Errors
-    /// What the kernel said: the pen counts as occupied.
+    /// It is unknown whether the pen is empty, so treat it as occupied.
     pub fn wait_empty(&mut self, deadline: Instant) -> io::Result<bool> {
         loop {
             if self.is_empty()? {
@@ -438,17 +393,17 @@ impl Pen {
         }
     }
 
-    /// Who is in it now.
+    /// Lists the processes in the pen.
     ///
     /// # Errors
-    /// The listing failed, which says nothing about who is there.
-    pub fn members(&self) -> io::Result<Vec<PenProcess>> {
+    /// The processes could not be listed.
+    pub fn processes(&self) -> io::Result<Vec<PenProcess>> {
         Ok(self.pids()?.into_iter().filter_map(PenProcess::look).collect())
     }
 
     pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
         let mut pids = Vec::new();
-        subtree::walk(&self.strangers, |found| {
+        subtree::walk(&self.others, |found| {
             pids.push(found.mark.pid);
             Ok(WalkStep::On)
         })?;
@@ -460,7 +415,7 @@ impl Pen {
         Ok(pids)
     }
 
-    /// The CPU time used by everyone who was in it, when nobody is any more.
+    /// The CPU time of all processes that were in the pen, once it is empty.
     ///
     /// # Errors
     /// The cgroup can't be read.
@@ -470,12 +425,12 @@ impl Pen {
         Ok(counted.unwrap_or_else(reaped))
     }
 
-    /// Sends a signal to everyone in it, through handles; those that appear meanwhile get it too.
+    /// Sends a signal to every process in the pen, through pidfds. Processes that appear meanwhile get it too.
     ///
     /// TERM is followed by CONT, so that a stopped process can act on it.
     ///
     /// # Errors
-    /// The listing failed, or the kernel refused other than by permission.
+    /// The processes could not be listed, or the kernel refused for a reason other than permission.
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
         if signal == Signal::KILL {
             self.reap()?;
@@ -492,17 +447,17 @@ impl Pen {
         Ok(())
     }
 
-    /// Sends HUP to those in it that ignore TERM, as an interactive shell does: that its terminal is gone is what they
-    /// end for. Whoever acts on TERM is left to it.
+    /// Sends HUP to processes that ignore TERM, as an interactive shell does: it exits because its terminal is
+    /// gone. Processes that act on TERM don't get it.
     ///
     /// # Errors
-    /// The listing failed, or the kernel refused other than by permission.
+    /// The processes could not be listed, or the kernel refused for a reason other than permission.
     pub fn hang_up(&mut self) -> io::Result<()> {
-        subtree::hang_up(&self.strangers, Instant::now() + SIGNALLING)
+        subtree::hang_up(&self.others, Instant::now() + SIGNALLING)
     }
 
-    /// A process that was forked during one round is found in the next. Enough is enough: against those
-    /// that fork faster than we look only a kill wins.
+    /// A process that is forked during one round is found in the next. The rounds are limited: only a kill
+    /// stops processes that fork faster than they are found.
     pub(crate) fn signal_until_none_is_new(
         &mut self,
         signal: Signal,
@@ -511,9 +466,9 @@ impl Pen {
         let deadline = Instant::now() + longest;
         let mut done = HashSet::new();
         loop {
-            // The dead would only make the next look longer.
+            // Dead processes would only make the next round longer.
             self.reap()?;
-            let round = subtree::signal(signal, &done, &self.strangers, Some(deadline))?;
+            let round = subtree::signal(signal, &done, &self.others, Some(deadline))?;
             if round.sent.is_empty() || Instant::now() >= deadline {
                 return Ok(());
             }
@@ -525,7 +480,7 @@ impl Pen {
     /// Removes an empty pen.
     ///
     /// # Errors
-    /// It is not empty, or its folder could not be removed. The pen comes back: it is still owned.
+    /// The pen is not empty, or its folder could not be removed. The error contains the pen.
     pub fn remove(mut self) -> Result<(), PenRemoveError> {
         match self.try_remove() {
             Ok(()) => Ok(()),
@@ -533,7 +488,7 @@ impl Pen {
         }
     }
 
-    /// Removes an empty pen, which is over then. As [`Self::remove`], for those who keep the value.
+    /// As [`Self::remove`], for callers that keep the value. The pen can't be used afterwards.
     ///
     /// # Errors
     /// See [`RemovalFailure`].
@@ -552,8 +507,12 @@ impl Pen {
     }
 }
 
-/// Polls; an interruption by a signal counts as a change.
-pub(crate) fn poll(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<Woken> {
+/// Waits until one of the descriptors is ready, or the deadline passes. An interruption by a signal counts as
+/// a change.
+///
+/// # Errors
+/// What `poll` returned.
+pub fn poll(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<Woken> {
     let timeout = deadline.map(|deadline| {
         let left = deadline.saturating_duration_since(Instant::now());
         rustix::event::Timespec {
@@ -569,7 +528,7 @@ pub(crate) fn poll(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Res
 }
 
 thread_local! {
-    /// The last pen's, for the next one in this thread.
+    /// The signal descriptor of the last pen, for the next one in this thread.
     static CHILD_SIGNALS: Cell<Option<SignalFd>> = const { Cell::new(None) };
 }
 
@@ -579,14 +538,14 @@ fn child_signals() -> io::Result<SignalFd> {
 
 impl Drop for Pen {
     fn drop(&mut self) {
-        // Another thread would not have the signal blocked, so this is for this one alone. At the end of a
-        // thread there is no next.
+        // Only for this thread: in another one the signal is not blocked. At the end of a thread there is no
+        // next pen.
         CHILD_SIGNALS.try_with(|kept| kept.set(self.children.take())).ok();
         if self.removed && !self.children_left {
-            *place() = PenSlot::Free;
+            *slot() = PenSlot::Free;
             return;
         }
-        let left = settle(self.cgroup.take(), &self.strangers);
-        *place() = left.map_or(PenSlot::Free, PenSlot::Abandoned);
+        let left = settle(self.cgroup.take(), &self.others);
+        *slot() = left.map_or(PenSlot::Free, PenSlot::Abandoned);
     }
 }

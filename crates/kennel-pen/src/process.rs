@@ -1,22 +1,24 @@
-//! Who is in a pen.
+//! The processes in a pen.
 
 use std::fmt;
 use std::time::Duration;
 
 use kennel_sys::identity::ProcessStat;
+use kennel_types::Survivor;
+use serde::{Deserialize, Serialize};
 
 use crate::subtree::{self, ProcessKey};
 
 /// A process in a pen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PenProcess {
-    /// Its pid, for people to read; signals go through the pen.
+    /// Its pid, for display; signals go through the pen.
     pub pid: i32,
     /// The program's short name.
     pub name: String,
     /// The kernel's state letter.
     pub state: char,
-    /// Whether it has ended and only waits for its parent to notice.
+    /// Whether it has exited and waits to be reaped by its parent.
     pub dead: bool,
 }
 
@@ -27,28 +29,17 @@ impl PenProcess {
     }
 }
 
-/// A process that could not be ended, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Survivor {
-    /// Its pid, for people to read.
-    pub pid: i32,
-    /// The program's short name.
-    pub name: String,
-    /// Why it is still there.
-    pub why: SurvivalReason,
-}
-
 /// Why a process survives a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SurvivalReason {
-    /// The kernel does not let us signal it: it runs as this other user.
+pub(crate) enum SurvivalReason {
+    /// The kernel does not permit the signal: the process runs as this other user.
     NotPermitted {
-        /// Its user.
+        /// The user.
         uid: u32,
     },
-    /// It sleeps in the kernel, or is frozen, and takes no signal, not even KILL, until that is over.
+    /// It sleeps in the kernel, or is frozen, and takes no signal until that is over, not even KILL.
     Uninterruptible,
-    /// The signal was sent; the process has not ended yet.
+    /// KILL was sent, and the process has not exited yet.
     Ending,
 }
 
@@ -64,57 +55,51 @@ impl fmt::Display for SurvivalReason {
     }
 }
 
-impl fmt::Display for Survivor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pid {} ({}): {}", self.pid, self.name, self.why)
-    }
-}
-
-impl Survivor {
-    pub(crate) fn look(pid: i32, refused: &[ProcessKey]) -> Option<Self> {
-        let member = PenProcess::look(pid).filter(|member| !member.dead)?;
-        let mark = subtree::open(pid).ok().flatten().map(|found| found.mark);
-        let why = if mark.is_some_and(|mark| refused.contains(&mark)) {
-            SurvivalReason::NotPermitted { uid: subtree::owner_of(pid).unwrap_or(u32::MAX) }
-        } else if member.state == 'D' {
-            SurvivalReason::Uninterruptible
-        } else {
-            SurvivalReason::Ending
-        };
-        Some(Self { pid, name: member.name, why })
-    }
+/// Describes a process that survived a kill. Returns none if it has exited meanwhile.
+pub(crate) fn survivor(pid: i32, refused: &[ProcessKey]) -> Option<Survivor> {
+    let process = PenProcess::look(pid).filter(|process| !process.dead)?;
+    let mark = subtree::open(pid).ok().flatten().map(|found| found.mark);
+    let reason = if mark.is_some_and(|mark| refused.contains(&mark)) {
+        SurvivalReason::NotPermitted { uid: subtree::owner_of(pid).unwrap_or(u32::MAX) }
+    } else if process.state == 'D' {
+        SurvivalReason::Uninterruptible
+    } else {
+        SurvivalReason::Ending
+    };
+    Some(Survivor { pid, name: process.name, why: reason.to_string() })
 }
 
 /// What a pen uses and has used.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PenUsage {
-    /// CPU time of all processes that were ever in it, as far as the machine tells.
+    /// The CPU time of all processes that were ever in it, as far as the kernel knows.
     pub cpu: Duration,
-    /// Memory in use now, in bytes: of the cgroup where it counts memory, else the resident memory of
-    /// all processes added up (what they share is counted each time).
+    /// The memory in use, in bytes: that of the cgroup if it is counted, otherwise the sum of the resident
+    /// memory of all processes (shared memory counts each time).
     pub memory: u64,
-    /// How many processes are in it now, the dead but not yet noticed ones left out.
+    /// The number of processes in it now, without dead ones that are not reaped yet.
     pub processes: u32,
 }
 
-/// Signs of life of a pen: equal ones, apart from the CPU, mean that no process has come or gone between.
+/// A sample of a pen's activity. If the generations of two samples are equal, no process has started or exited
+/// in between.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ActivitySample {
-    /// CPU time of all processes that were ever in it, as far as the machine tells.
+    /// The CPU time of all processes that were ever in it, as far as the kernel knows.
     pub cpu: Duration,
-    /// Which processes it has.
+    /// The set of processes.
     pub generation: Generation,
-    /// Whether one of them runs, would run if a core were free, or waits for a disk: at this very moment.
+    /// Whether a process runs, would run if a core were free, or waits for a disk, right now.
     pub works: bool,
 }
 
-/// Changes whenever a process has come or gone, even if it lived but for a moment between two looks.
+/// Changes whenever a process has started or exited, even one that lived only between two samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Generation {
-    /// How many there are.
+    /// The number of processes.
     pub processes: u32,
-    /// When the youngest was born, in the kernel's ticks.
+    /// The start time of the youngest process, in clock ticks.
     pub youngest: u64,
-    /// The page faults of all that were reaped: none ends without one.
+    /// The page faults of all reaped processes: every process has at least one.
     pub faults: u64,
 }

@@ -1,4 +1,4 @@
-//! Which file a program's name means, and why it could not be executed.
+//! Finding the file of a program, and explaining why it could not be executed.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::wire::os_path;
 
 /// Why a program could not be executed. The errno is in `source`.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum ExecError {
     /// A name without a slash that is in no folder of `PATH`.
     #[error("no program {program:?} in PATH ({searched})")]
@@ -24,50 +27,63 @@ pub enum ExecError {
     #[error("{path}: not found")]
     NotFound {
         /// The file.
+        #[serde(with = "os_path")]
         path: PathBuf,
-        /// The kernel's word.
+        /// The kernel's error.
+        #[serde(with = "kennel_sys::errno")]
         source: io::Error,
     },
-    /// It is a folder, or its permissions forbid it.
+    /// It is a folder, or its permissions forbid execution.
     #[error("{path}: not executable")]
     NotExecutable {
         /// The file.
+        #[serde(with = "os_path")]
         path: PathBuf,
-        /// The kernel's word.
+        /// The kernel's error.
+        #[serde(with = "kennel_sys::errno")]
         source: io::Error,
     },
-    /// The interpreter that its first line names can't be executed.
+    /// The interpreter in its first line can't be executed.
     #[error("{path}: its interpreter {interpreter} can't be executed")]
     BadInterpreter {
         /// The file.
+        #[serde(with = "os_path")]
         path: PathBuf,
-        /// What its first line, or its ELF header, names.
+        /// The interpreter, from the first line or the ELF header.
+        #[serde(with = "os_path")]
         interpreter: PathBuf,
-        /// The kernel's word.
+        /// The kernel's error.
+        #[serde(with = "kennel_sys::errno")]
         source: io::Error,
     },
-    /// A file that is no program, nor a script that names an interpreter.
+    /// The file is neither a program nor a script with an interpreter line.
     #[error("{path}: not a program (a script needs a first line such as #!/bin/sh)")]
     NotAProgram {
         /// The file.
+        #[serde(with = "os_path")]
         path: PathBuf,
-        /// The kernel's word.
+        /// The kernel's error.
+        #[serde(with = "kennel_sys::errno")]
         source: io::Error,
     },
     /// The folder to start in can't be entered.
     #[error("can't start in folder {folder}")]
     BadFolder {
         /// The folder.
+        #[serde(with = "os_path")]
         folder: PathBuf,
-        /// The kernel's word.
+        /// The kernel's error.
+        #[serde(with = "kennel_sys::errno")]
         source: io::Error,
     },
     /// Anything else.
     #[error("can't execute {path}")]
     Other {
         /// The file.
+        #[serde(with = "os_path")]
         path: PathBuf,
-        /// The kernel's word.
+        /// The kernel's error.
+        #[serde(with = "kennel_sys::errno")]
         source: io::Error,
     },
 }
@@ -88,11 +104,11 @@ impl ExecError {
     }
 }
 
-/// Finds the file that `program` means. A name with a slash is a path, relative to the command's
-/// folder; any other is looked for in `path`, the value of `PATH` in the command's environment.
+/// Finds the file of `program`. A name with a slash is a path, relative to the command's folder. Any other name
+/// is searched for in `path`, the value of `PATH` in the command's environment.
 ///
 /// # Errors
-/// It is in no folder of `PATH`, or only as a file that can't be executed.
+/// The program is in no folder of `PATH`, or only as a file that can't be executed.
 pub(crate) fn find(
     program: &OsStr,
     path: Option<&OsStr>,
@@ -111,7 +127,7 @@ pub(crate) fn find(
     }
     let mut forbidden = None;
     for entry in std::env::split_paths(searched) {
-        // An empty entry is the current folder, as it is for every shell.
+        // An empty entry is the current folder, as in every shell.
         let entry = if entry.as_os_str().is_empty() { PathBuf::from(".") } else { entry };
         let candidate = folder.unwrap_or(Path::new("")).join(entry).join(program);
         match rustix::fs::accessat(CWD, &candidate, Access::EXEC_OK, AtFlags::EACCESS) {
@@ -128,7 +144,7 @@ pub(crate) fn find(
     })
 }
 
-/// Says why the exec of `path` failed with `source`. `folder` is where a relative path starts.
+/// Explains why the exec of `path` failed with `source`. A relative path starts in `folder`.
 pub(crate) fn explain(path: &Path, folder: Option<&Path>, source: io::Error) -> ExecError {
     let seen = folder.unwrap_or(Path::new("")).join(path);
     let path = path.to_owned();
@@ -152,7 +168,7 @@ fn is_executable(path: &Path) -> bool {
     rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// The interpreter that a script's first line names, or an ELF file's loader.
+/// The interpreter in a script's first line, or the loader of an ELF file.
 fn interpreter(path: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     File::open(path).ok()?.take(4096).read_to_end(&mut head).ok()?;
@@ -169,14 +185,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_taken_as_it_is_and_a_name_is_looked_up() {
+    fn a_path_is_used_as_it_is_and_a_name_is_searched_for() {
         assert_eq!(find("./x".as_ref(), None, None).unwrap(), Path::new("./x"));
         let found = find("sh".as_ref(), Some("/nowhere:/bin".as_ref()), None).unwrap();
         assert_eq!(found, Path::new("/bin/sh"));
     }
 
     #[test]
-    fn without_a_path_variable_nothing_is_found_and_the_error_says_where_we_looked() {
+    fn without_a_path_variable_nothing_is_found_and_the_error_names_the_folders() {
         let error = find("sh".as_ref(), None, None).unwrap_err();
         assert!(matches!(error, ExecError::NotInPath { .. }), "{error:?}");
         let error = find("no-such".as_ref(), Some("/bin".as_ref()), None).unwrap_err();
@@ -185,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_path_that_is_relative_starts_in_the_commands_folder() {
+    fn a_relative_entry_of_path_starts_in_the_commands_folder() {
         let found = find("sh".as_ref(), Some("bin".as_ref()), Some(Path::new("/"))).unwrap();
         assert_eq!(found, Path::new("/bin/sh"));
     }

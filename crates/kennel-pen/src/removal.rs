@@ -1,4 +1,4 @@
-//! Why a pen is still there.
+//! Why a pen could not be removed.
 
 use kennel_sys::fault::CallError;
 
@@ -8,18 +8,18 @@ use crate::pen::Pen;
 #[derive(Debug, thiserror::Error)]
 #[error("pen {} could not be removed", .pen.name)]
 pub struct PenRemoveError {
-    /// The pen, still owned.
+    /// The pen, which this process still owns.
     pub pen: Box<Pen>,
-    /// Why.
+    /// The reason.
     #[source]
     pub why: RemovalFailure,
 }
 
-/// Why a pen could not be removed.
+/// The reason why a pen could not be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemovalFailure {
-    /// Somebody is in it.
-    #[error("somebody is in it")]
+    /// Processes are in it.
+    #[error("processes are still in it")]
     Occupied,
     /// A call failed.
     #[error(transparent)]

@@ -1,8 +1,8 @@
-//! A process has one pen at a time: the place for it, and what becomes of a pen that is dropped while somebody is
-//! in it.
+//! The one slot for a pen that each process has, and the cleanup of a pen that was dropped while processes
+//! were in it.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kennel_sys::reap::{self, Reaped};
 use rustix::process::Signal;
@@ -11,54 +11,54 @@ use crate::cgroup::{Cgroup, CgroupRemoval};
 use crate::pen::CreateError;
 use crate::subtree::{self, ProcessKey};
 
-/// Whether this process has a pen, or has dropped one that was not empty.
-static PLACE: Mutex<PenSlot> = Mutex::new(PenSlot::Free);
+static SLOT: Mutex<PenSlot> = Mutex::new(PenSlot::Free);
 
+/// Whether this process has a pen, or has dropped one that was not empty.
 pub(crate) enum PenSlot {
     Free,
     Taken,
-    /// A pen was dropped while somebody was in it. It was struck then; the next one sees to the rest.
+    /// A pen was dropped while processes were in it. They were killed then; the next pen reaps them.
     Abandoned(Option<Cgroup>),
 }
 
-pub(crate) fn place() -> std::sync::MutexGuard<'static, PenSlot> {
-    PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+pub(crate) fn slot() -> MutexGuard<'static, PenSlot> {
+    SLOT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The place of this process's one pen, given back on drop.
+/// The taken slot. Dropping it frees the slot.
 pub(crate) struct PenSlotGuard;
 
 impl Drop for PenSlotGuard {
     fn drop(&mut self) {
-        *place() = PenSlot::Free;
+        *slot() = PenSlot::Free;
     }
 }
 
-/// Takes the place, first seeing to a pen that was dropped while somebody was in it.
-pub(crate) fn take_place() -> Result<PenSlotGuard, CreateError> {
-    let mut place = place();
-    match std::mem::replace(&mut *place, PenSlot::Taken) {
+/// Takes the slot. First cleans up a pen that was dropped while processes were in it.
+pub(crate) fn take_slot() -> Result<PenSlotGuard, CreateError> {
+    let mut slot = slot();
+    match std::mem::replace(&mut *slot, PenSlot::Taken) {
         PenSlot::Free => Ok(PenSlotGuard),
         PenSlot::Taken => Err(CreateError::Occupied),
         PenSlot::Abandoned(cgroup) => match settle(cgroup, &HashSet::new()) {
             None => Ok(PenSlotGuard),
             Some(left) => {
-                *place = PenSlot::Abandoned(left);
+                *slot = PenSlot::Abandoned(left);
                 Err(CreateError::Occupied)
             }
         },
     }
 }
 
-/// Ends what is left of an abandoned pen, without waiting; gives back what could not be ended.
+/// Kills what is left of an abandoned pen, without waiting. Returns what could not be ended yet.
 pub(crate) fn settle(
     cgroup: Option<Cgroup>,
-    strangers: &HashSet<ProcessKey>,
+    others: &HashSet<ProcessKey>,
 ) -> Option<Option<Cgroup>> {
     if let Some(cgroup) = &cgroup {
         cgroup.kill().ok();
     }
-    subtree::signal(Signal::KILL, &HashSet::new(), strangers, None).ok();
+    subtree::signal(Signal::KILL, &HashSet::new(), others, None).ok();
     let children_gone = loop {
         match reap::reap_any() {
             Ok(Reaped::One(..)) => {}

@@ -1,11 +1,12 @@
-//! How an agent ended.
+//! The exit status of an agent.
 
 use std::fmt;
 
 use kennel_sys::reap::WaitStatus;
+use serde::{Deserialize, Serialize};
 
-/// The status of an agent: its own, or unknown with the reason. Never a transport's or a holder's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The agent's own exit status, or unknown with the reason. It is never that of a supervisor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub enum Status {
     /// It exited with this code.
@@ -16,10 +17,10 @@ pub enum Status {
         signal: i32,
         /// Whether a core was dumped.
         core: bool,
-        /// Whether it was the kernel's OOM killer, where that can be told.
+        /// Whether the OOM killer sent it, if that is known.
         oom: bool,
     },
-    /// Nobody can tell any more.
+    /// The status is lost, for this reason.
     Unknown(String),
 }
 
@@ -33,7 +34,7 @@ impl Status {
         }
     }
 
-    /// The code that a shell would show: the agent's own, or 128 plus the signal.
+    /// The code that a shell shows: the agent's own, or 128 plus the signal.
     #[must_use]
     pub fn shell_code(&self) -> Option<i32> {
         match self {

@@ -1,8 +1,8 @@
-//! The subtree below this process: who is in it, and sending them signals.
+//! The subtree below this process: listing its processes, and sending them signals.
 //!
-//! Every descendant whose parent dies falls to us, since we are a subreaper. A pid read from `/proc` is
-//! only a hint: the process is opened as a pidfd, and believed to be ours when the kernel says that its
-//! parent is this process, or one that was itself seen to be ours and still exists after the look.
+//! Every descendant whose parent dies is reparented to this process, since it is a subreaper. A pid from `/proc`
+//! is only a hint: the process is opened as a pidfd, and counts as a descendant only if its parent is this
+//! process, or a confirmed descendant that still exists afterwards.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,29 +17,29 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-/// One process for good: its number, and what tells it from a later one of the same number.
+/// Identifies one process for good: its pid, and what distinguishes it from a later process with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessKey {
     pub(crate) pid: i32,
     birth: Birth,
 }
 
-/// A descendant that was found, with a handle on it.
+/// A descendant, with a pidfd.
 pub(crate) struct FoundProcess {
     pub(crate) mark: ProcessKey,
     pub(crate) pidfd: OwnedFd,
 }
 
-/// What a round of signals came to.
+/// The result of one round of signals.
 #[derive(Debug, Default)]
 pub(crate) struct SignalRound {
-    /// Those that the signal was sent to.
+    /// The processes that the signal was sent to.
     pub(crate) sent: Vec<ProcessKey>,
-    /// Those that the kernel did not let us signal.
+    /// The processes that this process is not permitted to signal.
     pub(crate) refused: Vec<ProcessKey>,
 }
 
-/// Whether a walk goes on.
+/// Whether a walk continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum WalkStep {
@@ -47,7 +47,7 @@ pub(crate) enum WalkStep {
     Enough,
 }
 
-/// Opens the process that has this number, with its mark.
+/// Opens the process with this pid.
 pub(crate) fn open(pid: i32) -> io::Result<Option<FoundProcess>> {
     let Some(pidfd) = pidfd::open(pid)? else {
         return Ok(None);
@@ -56,10 +56,10 @@ pub(crate) fn open(pid: i32) -> io::Result<Option<FoundProcess>> {
     Ok(Some(FoundProcess { mark: ProcessKey { pid, birth }, pidfd }))
 }
 
-/// The pids that are, or just were, children of `pid`: the kernel lists them for each of its threads.
+/// The pids of the children of `pid`, including some that have just exited. The kernel lists them by thread.
 pub(crate) fn children_of(pid: i32) -> io::Result<Vec<i32>> {
     let threads = format!("/proc/{pid}/task");
-    // The link count of this folder is two plus the number of threads. Most have one, with the pid itself.
+    // The link count of this folder is two plus the number of threads. Most processes have one thread.
     match rustix::fs::stat(threads.as_str()) {
         Ok(stat) if stat.st_nlink <= 3 => return children_of_thread(pid, pid),
         Ok(_) => {}
@@ -98,7 +98,7 @@ fn children_of_thread(pid: i32, thread: i32) -> io::Result<Vec<i32>> {
     }
 }
 
-/// Without asking for the size first, which `/proc` does not know; one read is enough for most.
+/// Reads a file without asking for its size first, which `/proc` does not know. One read is usually enough.
 fn read_whole(path: &str) -> rustix::io::Result<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = Vec::with_capacity(4096);
@@ -119,7 +119,7 @@ pub(crate) fn lists_children() -> bool {
     fs::metadata(format!("/proc/self/task/{thread}/children")).is_ok()
 }
 
-/// For kernels without such lists: every process of the machine is asked for its parent.
+/// For kernels without such lists: reads the parent of every process on the machine.
 pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
     let mut children = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -134,22 +134,23 @@ pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
     Ok(children)
 }
 
-/// Visits every descendant of this process once, `strangers` and theirs left out, parents before their children; `visit` is called
-/// after the children were listed. Those that change parents meanwhile may be missed: go again.
+/// Visits every descendant of this process once, parents before their children, without the `others` and their
+/// descendants. `visit` is called after the children were listed. A process that is reparented meanwhile may be
+/// missed, so repeat the walk.
 pub(crate) fn walk(
-    strangers: &HashSet<ProcessKey>,
+    others: &HashSet<ProcessKey>,
     mut visit: impl FnMut(&FoundProcess) -> io::Result<WalkStep>,
 ) -> io::Result<()> {
     let me = rustix::process::getpid().as_raw_pid();
-    let mut seen = strangers.clone();
-    // Whose children to look at next: (the pids, the parent that they were listed under).
+    let mut seen = others.clone();
+    // The pids to visit next, with the parent that they were listed under.
     let mut pending = vec![(children_of(me)?, None::<ProcessKey>)];
     while let Some((pids, parent)) = pending.pop() {
         let parent = match parent {
             None => None,
             Some(mark) => match open(mark.pid)?.filter(|found| found.mark == mark) {
                 Some(found) => Some(found),
-                None => continue, // it died; its children fell to us, or to one that will be looked at
+                None => continue, // it exited; its children were reparented to this process, or to one that is still to be visited
             },
         };
         for pid in pids {
@@ -158,7 +159,7 @@ pub(crate) fn walk(
                 continue;
             }
             let below = match children_of(pid) {
-                // Another user's, on a /proc that hides what others do. It will be named, if it stays.
+                // Another user's process, on a /proc that hides them. It is reported if it survives.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Vec::new(),
                 below => below?,
             };
@@ -179,21 +180,21 @@ fn is_ours(child: &FoundProcess, me: i32, parent: Option<&FoundProcess>) -> io::
     };
     Ok(info.parent == me
         || parent.is_some_and(|parent| {
-            // The parent's number was the parent's all along if it still exists now.
+            // If the parent still exists now, its pid was its own all the time.
             info.parent == parent.mark.pid && pidfd::exists(parent.pidfd.as_fd())
         }))
 }
 
-/// Sends `signal` to every descendant, except to those in `done`; gives up at the deadline.
+/// Sends `signal` to every descendant, except to those in `done`. Stops at the deadline.
 pub(crate) fn signal(
     signal: Signal,
     done: &HashSet<ProcessKey>,
-    strangers: &HashSet<ProcessKey>,
+    others: &HashSet<ProcessKey>,
     deadline: Option<Instant>,
 ) -> io::Result<SignalRound> {
     let mut round = SignalRound::default();
-    walk(strangers, |found| {
-        // One that has ended and only waits to be reaped is nobody to signal, and no news.
+    walk(others, |found| {
+        // A process that has exited and is not reaped yet needs no signal.
         if !done.contains(&found.mark) && !pidfd::has_ended(found.pidfd.as_fd())? {
             match pidfd::send(&found.pidfd, signal)? {
                 SignalDelivery::Yes => round.sent.push(found.mark),
@@ -208,18 +209,18 @@ pub(crate) fn signal(
 }
 
 /// Sends HUP to every descendant that ignores TERM.
-pub(crate) fn hang_up(strangers: &HashSet<ProcessKey>, deadline: Instant) -> io::Result<()> {
-    walk(strangers, |found| {
+pub(crate) fn hang_up(others: &HashSet<ProcessKey>, deadline: Instant) -> io::Result<()> {
+    walk(others, |found| {
         if ignores_term(found.mark.pid) {
-            // Who may not be signalled is named when the grace is over.
+            // A process that can't be signalled is reported when the grace is over.
             let _sent = pidfd::send(&found.pidfd, Signal::HUP)?;
         }
         Ok(if deadline <= Instant::now() { WalkStep::Enough } else { WalkStep::On })
     })
 }
 
-/// Whether a process ignores TERM, as far as `/proc` tells. Asked of a number of which we hold a handle: at worst the
-/// answer is about another, and one that has ended gets nothing.
+/// Whether a process ignores TERM, according to `/proc`. The caller holds a pidfd of this pid: at worst the answer is
+/// about a later process, and the signal to the exited one goes nowhere.
 fn ignores_term(pid: i32) -> bool {
     let status = read_whole(&format!("/proc/{pid}/status")).unwrap_or_default();
     ignores(&String::from_utf8_lossy(&status), Signal::TERM)
@@ -231,7 +232,7 @@ fn ignores(status: &str, signal: Signal) -> bool {
     mask & (1 << (signal.as_raw() - 1)) != 0
 }
 
-/// The user a process belongs to, as far as `/proc` tells.
+/// The user of a process, according to `/proc`.
 pub(crate) fn owner_of(pid: i32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
 }
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ignores_a_signal_is_read_from_its_status() {
+    fn ignored_signals_are_read_from_the_status() {
         let bash = "Name:\tbash\nSigBlk:\t0000000000004000\nSigIgn:\t0000000000384004\n";
         assert!(ignores(bash, Signal::TERM) && ignores(bash, Signal::QUIT));
         assert!(!ignores(bash, Signal::HUP) && !ignores(bash, Signal::INT));
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_with_a_number_from_our_list_is_not_ours() {
+    fn another_process_with_a_listed_pid_is_not_a_descendant() {
         let found = open(1).expect("init can be looked at").expect("init exists");
         let me = rustix::process::getpid().as_raw_pid();
         assert!(!is_ours(&found, me, None).expect("asked"));

@@ -1,7 +1,7 @@
-//! One question to a user's own systemd: whether it has delegated a unit.
+//! Asking a user's systemd whether it has delegated a unit.
 //!
-//! The system's manager marks the cgroups that it has delegated. A user's manager does not, so it has to be asked: over
-//! its own socket, in D-Bus, of which no more is spoken here than this takes.
+//! The system's manager marks the cgroups that it has delegated. A user's manager does not, so it must be asked over
+//! its D-Bus socket. This implements only as much of D-Bus as that takes.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,26 +10,26 @@ use std::time::Duration;
 
 use rustix::process::Uid;
 
-/// How long it may take for an answer: it is a process of the same user, on the same machine.
+/// How long the answer may take: it comes from a process of the same user on the same machine.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest answer that is taken for one.
+/// The maximum length of an answer.
 const LONGEST: usize = 64 * 1024;
-/// Where D-Bus begins each value.
+/// The alignment of D-Bus values.
 const ALIGNED: usize = 8;
 
-/// What the manager has to say about a unit.
+/// The manager's answer about a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Delegation {
-    /// It has handed it over.
+    /// The unit is delegated.
     Given,
-    /// It keeps it.
+    /// The unit is not delegated.
     Kept,
-    /// Nobody answers.
+    /// There is no answer.
     Unknown,
 }
 
-/// Asks the manager of the user that we are about one of its units, by the name of its cgroup.
+/// Asks the manager of the current user about one of its units, by the name of its cgroup.
 pub(crate) fn delegation(unit: &str) -> Delegation {
     let socket = format!("/run/user/{}/systemd/private", rustix::process::geteuid().as_raw());
     let asked = UnixStream::connect(Path::new(&socket)).and_then(|stream| ask(stream, unit));
@@ -56,7 +56,7 @@ fn ask(stream: UnixStream, unit: &str) -> io::Result<bool> {
     answer(&mut answers)
 }
 
-/// Who we are: the number in decimal digits, and those as hexadecimal bytes.
+/// The user id, as decimal digits that are encoded in hexadecimal.
 fn greeting(user: Uid) -> String {
     let digits: String = user.as_raw().to_string().bytes().map(|b| format!("{b:02x}")).collect();
     format!("\0AUTH EXTERNAL {digits}\r\n")
@@ -92,7 +92,7 @@ fn question(unit: &str) -> Vec<u8> {
     message
 }
 
-/// The name as it stands in an object's path.
+/// The name as a component of an object path.
 fn escaped(unit: &str) -> String {
     let escape = |(at, byte): (usize, u8)| {
         let plain = byte.is_ascii_alphabetic() || (byte.is_ascii_digit() && at > 0);
@@ -101,7 +101,7 @@ fn escaped(unit: &str) -> String {
     unit.bytes().enumerate().map(escape).collect()
 }
 
-/// A message that is a reply with one boolean, as a variant.
+/// Reads a message that is a reply with one boolean, as a variant.
 fn answer(from: &mut impl Read) -> io::Result<bool> {
     const REPLY: u8 = 2;
     let mut head = [0; 16];
@@ -121,7 +121,7 @@ fn answer(from: &mut impl Read) -> io::Result<bool> {
         from.read_exact(&mut body)?;
         match (head[1], &body[..]) {
             (REPLY, [1, b'b', 0, 0, value @ ..]) => return Ok(*value == 1_u32.to_le_bytes()),
-            (1 | 4, _) => {} // a signal, or a call, that we have not asked for
+            (1 | 4, _) => {} // an unrelated signal or call
             _ => return Err(unexpected()),
         }
     }
@@ -162,7 +162,7 @@ mod tests {
         message
     }
 
-    /// A manager that gives this answer; and what it was asked.
+    /// A manager that gives this answer, and the request that it got.
     fn asked_of(answer: Vec<u8>) -> (io::Result<bool>, Vec<u8>) {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let manager = std::thread::spawn(move || {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn yes_and_no_are_understood_and_nothing_else_is() {
+    fn only_a_boolean_is_accepted_as_an_answer() {
         let boolean = |value: u8| [1, b'b', 0, 0, value, 0, 0, 0];
         assert!(asked_of(reply(2, &boolean(1))).0.unwrap());
         assert!(!asked_of(reply(2, &boolean(0))).0.unwrap());
@@ -192,14 +192,14 @@ mod tests {
         assert!(asked_of(signal_first).0.unwrap());
         assert!(asked_of(reply(3, b"no such unit")).0.is_err());
         assert!(asked_of(reply(2, b"\x01s\0\0yes")).0.is_err());
-        assert!(asked_of(Vec::new()).0.is_err(), "who hangs up has not answered");
+        assert!(asked_of(Vec::new()).0.is_err(), "a closed connection is not an answer");
         assert!(
             asked_of(vec![b'l', 2, 0, 1, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0]).0.is_err()
         );
     }
 
     #[test]
-    fn the_question_is_about_the_unit() {
+    fn the_request_names_the_unit() {
         let asked = asked_of(Vec::new()).1;
         assert_eq!(asked, question("run-1.scope"));
         let text = String::from_utf8_lossy(&asked);

@@ -1,4 +1,4 @@
-//! What a pen uses, and whether anything goes on in it.
+//! What a pen uses, and whether it is active.
 
 use std::io;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::pen::Pen;
 use crate::process::{ActivitySample, Generation, PenUsage};
 
 impl Pen {
-    /// What it uses and has used.
+    /// What the pen uses and has used.
     ///
     /// # Errors
-    /// The listing failed.
+    /// The processes could not be listed.
     pub fn usage(&self) -> io::Result<PenUsage> {
         let mut usage = PenUsage {
             cpu: reap::reaped_cpu().saturating_sub(self.cpu_before),
@@ -32,11 +32,11 @@ impl Pen {
         Ok(usage)
     }
 
-    /// Signs of life: compare with earlier ones.
+    /// Samples the activity of the pen, to be compared with earlier samples.
     ///
     /// # Errors
-    /// The listing failed, which says nothing about who is there.
-    pub fn pulse(&self) -> io::Result<ActivitySample> {
+    /// The processes could not be listed.
+    pub fn activity(&self) -> io::Result<ActivitySample> {
         let mut cpu = reap::reaped_cpu().saturating_sub(self.cpu_before);
         let mut generation = Generation { faults: reap::reaped_faults(), ..Generation::default() };
         let mut works = false;
@@ -57,7 +57,7 @@ impl Pen {
         Ok(self.pids()?.into_iter().filter_map(|pid| ProcessStat::read(pid).ok().flatten()))
     }
 
-    /// How many of its processes the kernel has ended for want of memory, where that is counted.
+    /// How many of its processes the OOM killer has killed, if the kernel counts them.
     ///
     /// # Errors
     /// The count could not be read.
@@ -65,7 +65,7 @@ impl Pen {
         self.cgroup.as_ref().map_or(Ok(None), Cgroup::oom_kills)
     }
 
-    /// From now on a KILL may be ours: only those that the OOM killer ends later are told as its doing.
+    /// Notes the OOM kills before a KILL is sent: only later ones are attributed to the OOM killer.
     pub(crate) fn note_oom_kills(&mut self) {
         if let Ok(Some(kills)) = self.oom_kills() {
             self.oom_kills_before = kills;
@@ -73,7 +73,7 @@ impl Pen {
     }
 }
 
-/// What a process has used, with what it has reaped.
+/// The CPU time of a process and of the children that it has reaped.
 fn cpu_of(stat: &ProcessStat) -> Duration {
     let ticks = rustix::param::clock_ticks_per_second().max(1);
     Duration::from_millis((stat.cpu_ticks + stat.collected_ticks) * 1000 / ticks)

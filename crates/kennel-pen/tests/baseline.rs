@@ -4,7 +4,8 @@
 use std::fs;
 use std::time::Instant;
 
-use kennel_pen::holder::{HeldKind, HolderProgram, Order, reap_holders};
+use kennel_pen::PenKind;
+use kennel_pen::supervisor::{PenLaunch, SupervisorProgram, reap_supervisors};
 use kennel_pen::{Command, HomeId, PenName};
 use kennel_testing::{cgroups_named, eventually, may_make_cgroups, soon};
 
@@ -26,15 +27,12 @@ fn pens(home: &HomeId) -> usize {
 #[test]
 fn a_thousand_failing_launches_leave_everything_at_the_baseline() {
     let home = HomeId::random().expect("random bytes");
-    let program = HolderProgram::at(env!("CARGO_BIN_EXE_kennel-holder"));
-    let kinds: &[HeldKind] = if may_make_cgroups() {
-        &[HeldKind::Cgroup, HeldKind::Subtree]
-    } else {
-        &[HeldKind::Subtree]
-    };
+    let program = SupervisorProgram::at(env!("CARGO_BIN_EXE_kennel-supervisor"));
+    let kinds: &[PenKind] =
+        if may_make_cgroups() { &[PenKind::Cgroup, PenKind::Subtree] } else { &[PenKind::Subtree] };
     let order = |kind, program: &str| {
         let name = PenName::random(home.clone()).expect("random bytes");
-        Order::new(name, Command::new(program)).kind(kind)
+        PenLaunch::new(name, Command::new(program)).kind(kind)
     };
     let (descriptors_before, children_before) = (descriptors(), children());
     for round in 0..1000 {
@@ -52,7 +50,7 @@ fn a_thousand_failing_launches_leave_everything_at_the_baseline() {
             assert!(gone.expect("answered").is_some());
         }
     }
-    eventually("all holders have gone", || reap_holders() == 0);
+    eventually("all holders have gone", || reap_supervisors() == 0);
     assert_eq!(descriptors(), descriptors_before, "descriptors");
     assert_eq!(children(), children_before, "children and zombies");
     assert_eq!(pens(&home), 0, "pens");

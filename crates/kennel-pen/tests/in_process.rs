@@ -179,7 +179,7 @@ fn remove_occupied(ground: &HostSupport, kind: PenKind) {
     run(&mut pen, agent(&["sleep"]));
     let error = pen.remove().expect_err("somebody is in it");
     let mut pen = error.pen;
-    assert_eq!(pen.members().expect("listed").len(), 1, "the pen is still owned");
+    assert_eq!(pen.processes().expect("listed").len(), 1, "the pen is still owned");
     assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     pen.remove().expect("removed");
 }
@@ -188,7 +188,7 @@ fn end_trees(ground: &HostSupport, kind: PenKind) {
     for shape in [["setsid", "150"], ["chain-setsid", "150"]] {
         let mut pen = create(ground, kind);
         run(&mut pen, agent(&shape));
-        eventually("all are up", || pen.members().expect("listed").len() == 151);
+        eventually("all are up", || pen.processes().expect("listed").len() == 151);
         assert_eq!(pen.usage().expect("counted").processes, 151);
         assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
         assert_eq!(children(), 0);
@@ -208,9 +208,9 @@ fn pulses(ground: &HostSupport, kind: PenKind) {
     let mut lines = BufReader::new(File::from(ends.stdout.expect("a pipe"))).lines();
     let mut pulse_at_rest = |pen: &Pen| {
         lines.next().expect("a line").expect("read");
-        let mut pulse = pen.pulse().expect("seen");
+        let mut pulse = pen.activity().expect("seen");
         eventually("it rests", || {
-            let before = std::mem::replace(&mut pulse, pen.pulse().expect("seen"));
+            let before = std::mem::replace(&mut pulse, pen.activity().expect("seen"));
             before == pulse && !pulse.works
         });
         pulse

@@ -21,6 +21,7 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal};
 use rustix::thread::futex;
+use serde::{Deserialize, Serialize};
 
 use crate::child::{ChildOrders, ChildReport, ChildStep, GO, KernelLimit, main};
 use crate::fault::{self, CallError, call};
@@ -39,7 +40,7 @@ const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// One resource limit for the new process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLimit {
     /// The kernel's number of the resource, for instance `libc::RLIMIT_NOFILE`.
     pub resource: u32,
@@ -70,6 +71,24 @@ pub struct ChildSpec<'a> {
     pub terminal: bool,
     /// The cgroup v2 folder that it is born into.
     pub cgroup: Option<BorrowedFd<'a>>,
+}
+
+impl<'a> ChildSpec<'a> {
+    /// A program with an empty environment. Everything else is inherited from the caller.
+    #[must_use]
+    pub fn new(path: CString, argv: Vec<CString>, streams: [BorrowedFd<'a>; 3]) -> Self {
+        Self {
+            path,
+            argv,
+            env: Vec::new(),
+            folder: None,
+            umask: None,
+            limits: Vec::new(),
+            streams,
+            terminal: false,
+            cgroup: None,
+        }
+    }
 }
 
 /// A process that exists and waits at its gate. Dropping it ends it.
@@ -189,8 +208,24 @@ impl GatedChild {
         Ok(Opening { pidfd, memory }.wait(deadline))
     }
 
-    /// Ends it, and hands over the handle: whoever reaps children will see it. The memory that it may
-    /// still be using goes along.
+    /// Opens the gate of a program that must run, and returns its pidfd.
+    ///
+    /// # Errors
+    /// The program does not run. Its process, if any is left, is reaped with the caller's other children.
+    pub fn run(self, deadline: Instant) -> io::Result<OwnedFd> {
+        match self.open(deadline).map_err(io::Error::other)? {
+            GateOutcome::Running(pidfd) => Ok(pidfd),
+            GateOutcome::Failed(_, error) => Err(io::Error::other(error.error)),
+            GateOutcome::Died(_) => Err(io::Error::other("it was killed")),
+            GateOutcome::Pending(opening) => {
+                drop(opening.give_up());
+                Err(io::Error::other("it could not be loaded in time"))
+            }
+        }
+    }
+
+    /// Ends the process and returns its pidfd for reaping, together with the memory that the process may
+    /// still be using.
     #[must_use]
     pub fn dismiss(self) -> (OwnedFd, ChildMemory) {
         let Self { pidfd, memory, gate, .. } = self;

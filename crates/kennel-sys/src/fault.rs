@@ -5,16 +5,20 @@
 //! being made*, also if it is one of those that the new process makes before its exec. Or a process has all its
 //! calls [`ask`] somebody. Without the feature nothing of this exists.
 
+use std::borrow::Cow;
 use std::{fmt, io};
 
+use serde::{Deserialize, Serialize};
+
 /// A system call that failed: which one, on what, and why.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CallError {
     /// The call, for instance `clone3`.
-    pub call: &'static str,
+    pub call: Cow<'static, str>,
     /// What it was called on, if that helps: a path, a limit's name.
     pub on: Option<String>,
     /// What the kernel said.
+    #[serde(with = "crate::errno")]
     pub source: io::Error,
 }
 
@@ -22,7 +26,7 @@ impl CallError {
     /// The error of `call`.
     #[must_use]
     pub fn new(call: &'static str, source: impl Into<io::Error>) -> Self {
-        Self { call, on: None, source: source.into() }
+        Self { call: call.into(), on: None, source: source.into() }
     }
 
     /// Adds what the call was made on.

@@ -6,9 +6,10 @@ use std::{fmt, fs, io};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
 
 /// Everything that tells one process from all others that this machine ever ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIdentity {
     /// The boot: a random id that the kernel makes at every start.
     pub boot: String,
@@ -21,7 +22,7 @@ pub struct ProcessIdentity {
 }
 
 /// What tells a process from a later one of the same number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Birth {
     /// The inode of its pidfd, which the kernel gives to no other process of this boot (Linux 6.9).
     Inode(u64),

@@ -24,6 +24,7 @@ compile_error!(
 mod child;
 pub mod clone;
 pub mod descriptor;
+pub mod errno;
 pub mod fault;
 pub mod fork;
 pub mod identity;
@@ -32,6 +33,7 @@ pub mod namespace;
 pub mod pidfd;
 mod raw;
 pub mod reap;
+pub mod resources;
 pub mod signals;
 pub mod terminal;
 pub mod thread;

@@ -5,11 +5,12 @@ use std::io;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
+use serde::{Deserialize, Serialize};
 
 use crate::fault::{CallError, call};
 
 /// A size in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
     /// Lines.
     pub rows: u16,

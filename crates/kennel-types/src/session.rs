@@ -337,3 +337,9 @@ pub struct Survivor {
     /// Why it is still alive.
     pub why: String,
 }
+
+impl std::fmt::Display for Survivor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "pid {} ({}): {}", self.pid, self.name, self.why)
+    }
+}

@@ -27,7 +27,7 @@ pub(crate) const CANT_SERVE: &str = "kennel-daemon: can't serve: ";
 ///
 /// Must be called before any thread is started.
 pub(crate) fn take() {
-    kennel_pen::holder::take_role();
+    kennel_pen::supervisor::run_if_supervisor();
     doctor::take_trial_role();
     let code = match std::env::args_os().next().as_deref().and_then(OsStr::to_str) {
         Some(YARD) => be_yard(),

@@ -12,12 +12,12 @@ use crate::cargo::{cargo, run};
 /// The packages whose tests run, and the programs that these start. (The last one has too many tests for an emulated
 /// machine: only those of limits run.)
 const PACKAGES: [(&str, &[&str]); 3] = [
-    ("kennel-pen", &["fake-agent", "kennel-holder"]),
+    ("kennel-pen", &["fake-agent", "kennel-supervisor"]),
     ("kennel-keeper", &[]),
     ("kennel", &["fake-agent", "kennel"]),
 ];
 /// TestProgram programs that don't run: the first needs cargo, the second is started by other tests.
-const NOT_RUN: [&str; 2] = ["kennel-keeper/few_dependencies", "kennel-pen/kennel-holder"];
+const NOT_RUN: [&str; 2] = ["kennel-keeper/few_dependencies", "kennel-pen/kennel-supervisor"];
 
 /// The built test programs, and the programs that they start.
 pub(super) struct BuiltTests {

@@ -7,7 +7,7 @@ use kennel_core::{Event, PenEnd, Probe};
 use kennel_keeper::protocol::{Cause, KeeperState, LaunchStage, Outcome};
 use kennel_pen::Status;
 use kennel_sys::reap::WaitStatus;
-use kennel_types::{AgentReport, Exit, OwedKind, Reason, SessionSpec, Survivor};
+use kennel_types::{AgentReport, Exit, OwedKind, Reason, SessionSpec};
 
 /// How an agent ended.
 pub(crate) fn exit(status: &Status) -> Exit {
@@ -26,10 +26,6 @@ pub(crate) fn exit_by_kernel(ended: WaitStatus) -> Exit {
         WaitStatus::Code(code) => Exit::Code { code },
         WaitStatus::Signal { signal, core } => Exit::Signal { signal, core, oom: false },
     }
-}
-
-pub(crate) fn survivor(survivor: &kennel_pen::Survivor) -> Survivor {
-    Survivor { pid: survivor.pid, name: survivor.name.clone(), why: survivor.why.to_string() }
 }
 
 /// The time limits of a launch: its keeper reports which one has ended it, but not how long it is.
@@ -53,8 +49,7 @@ const UNRECORDED: &str = "a client that is not on record";
 pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Reason>) {
     let exit = outcome.status.as_ref().map_or(Exit::NeverRan, exit);
     let reason = match &outcome.cause {
-        // A newer keeper may have reasons that are unknown here.
-        Cause::Ended | Cause::Dismissed | Cause::Other(_) => None,
+        Cause::Ended | Cause::Dismissed => None,
         Cause::TimedOut => Some(Reason::TimedOut { limit: limits.timeout.unwrap_or_default() }),
         Cause::Idle => Some(Reason::Idle { limit: limits.idle.unwrap_or_default() }),
         Cause::Silent => Some(Reason::Silent { limit: limits.silence.unwrap_or_default() }),

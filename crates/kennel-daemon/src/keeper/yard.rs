@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use kennel_keeper::protocol::{LaunchOrder, YardReport, YardRequest};
 use kennel_keeper::{KeeperClientError, YardClient};
+use kennel_pen::wire::WireMessage;
 use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::pidfd;
 use kennel_types::SessionId;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{LaunchOrder, YardRequest};
+use kennel_pen::wire::WireMessage;
 use kennel_sys::identity::ProcessIdentity;
 use rustix::fd::OwnedFd;
 use rustix::fs::MemfdFlags;

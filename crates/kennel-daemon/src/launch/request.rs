@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kennel_keeper::journal::MIN_LIMIT;
-use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder, TerminalSettings};
-use kennel_pen::holder::HeldKind;
+use kennel_keeper::protocol::{LaunchOrder, Stdin, TerminalOrder};
 use kennel_pen::{PenName, ResourceLimit, Size};
 use kennel_types::api::{CreateRequest, Environment, OsText, ResumeRequest, StdinFrom};
-use kennel_types::{LaunchToken, PenKind, SessionId, SessionSpec, WorktreeSpec};
+use kennel_types::{LaunchToken, SessionId, SessionSpec, WorktreeSpec};
 use rustix::fd::OwnedFd;
 
 use crate::error::ApiError;
@@ -109,10 +108,7 @@ impl LaunchRequest {
         let limits = request.limits.into_iter().map(limit).collect::<Result<_, _>>()?;
         let terminal = spec.terminal.map(|size| TerminalOrder {
             size: Size { rows: size.rows, columns: size.columns },
-            settings: request.terminal_settings.map(|settings| TerminalSettings {
-                modes: settings.modes,
-                characters: settings.characters,
-            }),
+            settings: request.terminal_settings,
             stderr_apart: request.stderr_apart,
         });
         let characters = terminal.as_ref().and_then(|terminal| terminal.settings.as_ref());
@@ -326,12 +322,7 @@ impl LaunchRequest {
             cwd: self.cwd,
             umask: self.umask,
             limits: self.limits,
-            kind: match spec.pen {
-                PenKind::Auto => HeldKind::Auto,
-                PenKind::Cgroup => HeldKind::Cgroup,
-                PenKind::Subtree => HeldKind::Subtree,
-                PenKind::Pidns => HeldKind::Namespace,
-            },
+            kind: spec.pen,
             linger: spec.linger,
             grace: spec.grace,
             lease: spec.lease,

@@ -53,7 +53,7 @@ impl Home {
 
     /// Returns the name of a session's pen; every session id is valid in it.
     pub(crate) fn pen_name(&self, id: &SessionId) -> Option<PenName> {
-        let session = kennel_pen::SessionId::parse(id.as_str()).ok()?;
+        let session = kennel_pen::PenId::parse(id.as_str()).ok()?;
         Some(PenName { home: self.id.clone(), session })
     }
 }

@@ -62,7 +62,6 @@ impl Owner {
                     self.cleared(id, answered);
                 }
                 self.arm(id, Deadline::Finished, ASK_AGAIN);
-                let survivors = survivors.iter().map(translate::survivor).collect();
                 self.happen(id, &Event::StillAlive { survivors });
             }
             KeeperReport::Gone(outcome) => self.gone(id, &outcome),

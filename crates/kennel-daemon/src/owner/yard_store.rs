@@ -5,6 +5,7 @@
 use kennel_core::Session;
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::LaunchOrder;
+use kennel_pen::wire::WireMessage;
 use kennel_types::{LaunchToken, Phase, RelaunchState, Restart, SessionId, SessionSpec};
 
 use super::Owner;

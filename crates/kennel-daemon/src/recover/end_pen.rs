@@ -32,7 +32,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::keeper::link::KeeperSocket;
 use crate::keeper::lock::{self, Era, LockLook};
-use crate::keeper::lock_note::{KeeperNote, NotedPen};
+use crate::keeper::lock_note::{self, NotedPen};
 use crate::keeper::process;
 use crate::keeper::request::KeeperConnection;
 use crate::keeper::translate::{self, TimeLimits};
@@ -167,7 +167,7 @@ impl Ending {
 
     /// Takes from the keeper's note what the register lacks; it was written before the gate was opened.
     fn learn_from_note(&mut self) -> io::Result<()> {
-        let Some(note) = KeeperNote::read(&self.folder)? else { return Ok(()) };
+        let Some(note) = lock_note::read(&self.folder)? else { return Ok(()) };
         self.identity = self.identity.take().or(note.agent);
         if self.cgroup == KnownCgroup::Somewhere {
             self.cgroup = match note.pen {

@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::keeper::link::KeeperSocket;
 use crate::keeper::lock::{self, Era, LockLook};
-use crate::keeper::lock_note::{KeeperNote, NotedPen};
+use crate::keeper::lock_note::{self, NotedPen};
 use crate::keeper::process;
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::keeper::translate::{self, TimeLimits};
@@ -224,7 +224,7 @@ fn found_outcome(
 
 /// Returns the pen's folder from the keeper's note.
 fn noted_pen(folder: &Path) -> io::Result<Option<String>> {
-    Ok(match KeeperNote::read(folder)?.and_then(|note| note.pen) {
+    Ok(match lock_note::read(folder)?.and_then(|note| note.pen) {
         Some(NotedPen::Cgroup(path)) => Some(path.display().to_string()),
         Some(NotedPen::Subtree) | None => None,
     })

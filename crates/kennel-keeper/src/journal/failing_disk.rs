@@ -15,10 +15,10 @@ const LIMIT: u64 = 512 * 1024;
 
 /// A disk with so much room, which may fail by itself too.
 #[derive(Debug, Clone, Default)]
-struct Small(Arc<Mutex<DiskState>>);
+struct Small(Arc<Mutex<SmallDiskState>>);
 
 #[derive(Debug, Default)]
-struct DiskState {
+struct SmallDiskState {
     /// Bytes that files may still grow by; none: as much as they like.
     free: Option<u64>,
     /// The length of each file by its inode: what it may write over.
@@ -32,7 +32,7 @@ struct DiskState {
 }
 
 impl Small {
-    fn set(&self, change: impl FnOnce(&mut DiskState)) {
+    fn set(&self, change: impl FnOnce(&mut SmallDiskState)) {
         change(&mut self.0.lock().unwrap());
     }
 
@@ -102,7 +102,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(change: impl FnOnce(&mut DiskState)) -> Self {
+    fn new(change: impl FnOnce(&mut SmallDiskState)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let disk = Small::default();
         disk.set(change);

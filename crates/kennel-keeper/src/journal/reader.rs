@@ -250,7 +250,7 @@ impl JournalReader {
         if self.told_untold {
             return Ok(ReadStep::End);
         }
-        let untold = lost_output::look(&self.folder)?;
+        let untold = lost_output::read(&self.folder)?;
         self.told_untold = untold.is_some();
         let (offset, why) = (self.wanted, LossReason::DiskFull);
         Ok(untold.map_or(ReadStep::End, |lost| ReadStep::Gap { offset, lost: Some(lost), why }))

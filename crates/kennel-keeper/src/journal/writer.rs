@@ -228,7 +228,7 @@ impl JournalWriter {
         let bytes = self.lost;
         match self.place(time_ms, JournalPiece::Owed) {
             Ok(_) => Appended::Kept,
-            Err(_) if lost_output::note(&self.folder, bytes).is_ok() => Appended::Kept,
+            Err(_) if lost_output::write(&self.folder, bytes).is_ok() => Appended::Kept,
             Err(error) => Appended::Lost { bytes, error },
         }
     }

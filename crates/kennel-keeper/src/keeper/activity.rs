@@ -51,7 +51,7 @@ pub(super) struct ActivityReading {
     /// When input or a report came last; zero if none came.
     pub(super) input: Duration,
     /// The signs of life, if they could be had.
-    pub(super) pulse: Option<ActivitySample>,
+    pub(super) sample: Option<ActivitySample>,
 }
 
 /// The limit that was reached.
@@ -67,7 +67,7 @@ pub(super) enum TimeLimit {
 #[must_use]
 pub(super) enum TimeVerdict {
     /// Nothing is over. Look again then; never, if there is no limit.
-    LookAgain { at: Option<Duration> },
+    CheckAgain { at: Option<Duration> },
     /// This limit is over.
     Over(TimeLimit),
 }
@@ -78,7 +78,7 @@ struct CpuWindow {
     since: Duration,
     until: Duration,
     /// None if the look that opened it saw nothing.
-    pulse: Option<ActivitySample>,
+    sample: Option<ActivitySample>,
     /// It is the last one before the limit.
     is_close: bool,
 }
@@ -101,9 +101,9 @@ impl ActivityMonitor {
     pub(super) fn new(
         limits: ActivityLimits,
         now: Duration,
-        pulse: Option<ActivitySample>,
+        sample: Option<ActivitySample>,
     ) -> Self {
-        let window = CpuWindow { since: now, until: now, pulse, is_close: false };
+        let window = CpuWindow { since: now, until: now, sample, is_close: false };
         let mut activity =
             Self { limits, window, alive: Duration::ZERO, anew: Duration::ZERO, due: None };
         (activity.window.until, activity.window.is_close) =
@@ -118,7 +118,7 @@ impl ActivityMonitor {
     }
 
     /// Whether a look needs the signs of life.
-    pub(super) fn wants_pulse(&self) -> bool {
+    pub(super) fn needs_activity(&self) -> bool {
         self.limits.idle.is_some()
     }
 
@@ -142,10 +142,10 @@ impl ActivityMonitor {
         }
         if closed != WindowState::No {
             let (until, is_close) = self.end_of_window(now, idle_since);
-            self.window = CpuWindow { since: now, until, pulse: seen.pulse, is_close };
+            self.window = CpuWindow { since: now, until, sample: seen.sample, is_close };
         }
         self.due = self.next(silent_since);
-        TimeVerdict::LookAgain { at: self.due }
+        TimeVerdict::CheckAgain { at: self.due }
     }
 
     fn idle_since(&self, output: Duration, input: Duration) -> Duration {
@@ -155,7 +155,7 @@ impl ActivityMonitor {
     /// Holds what happened in the window against what happens at rest.
     fn look_into_window(&mut self, seen: ActivityReading) -> WindowState {
         let window = self.window;
-        let is_busy = match (window.pulse, seen.pulse) {
+        let is_busy = match (window.sample, seen.sample) {
             (Some(before), Some(after)) => {
                 let length = seen.now.max(window.until).saturating_sub(window.since);
                 before.generation != after.generation

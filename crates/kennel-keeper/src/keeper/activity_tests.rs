@@ -36,7 +36,7 @@ impl World {
         now / 100 + work.sum::<Duration>()
     }
 
-    fn pulse(&self, now: Duration) -> ActivitySample {
+    fn sample(&self, now: Duration) -> ActivitySample {
         let forks =
             self.0.iter().filter(|(at, what)| *at <= now && matches!(what, Happening::Fork));
         let generation = Generation { faults: forks.count() as u64, ..Generation::default() };
@@ -48,12 +48,12 @@ impl World {
             now,
             output: self.last(now, |what| matches!(what, Happening::Output)),
             input: self.last(now, |what| matches!(what, Happening::Input)),
-            pulse: Some(self.pulse(now)),
+            sample: Some(self.sample(now)),
         }
     }
 
     fn activity(&self, limits: ActivityLimits) -> ActivityMonitor {
-        ActivityMonitor::new(limits, Duration::ZERO, Some(self.pulse(Duration::ZERO)))
+        ActivityMonitor::new(limits, Duration::ZERO, Some(self.sample(Duration::ZERO)))
     }
 
     /// The last sign of life that is known to the moment.
@@ -89,7 +89,7 @@ fn run(world: &World, limits: ActivityLimits, more: &[Duration], horizon: Durati
         }
         match activity.judge(world.seen(now)) {
             TimeVerdict::Over(limit) => return Course { over: Some((now, limit)), looks },
-            TimeVerdict::LookAgain { at } => {
+            TimeVerdict::CheckAgain { at } => {
                 assert!(at.is_none_or(|at| at > now), "{at:?} is not after {now:?}");
             }
         }
@@ -105,9 +105,9 @@ fn without_a_limit_nobody_ever_looks() {
     let world = World::default();
     let mut activity = world.activity(ActivityLimits::default());
     assert_eq!(activity.due(), None);
-    assert!(!activity.wants_pulse());
+    assert!(!activity.needs_activity());
     let verdict = activity.judge(world.seen(MINUTE * 10_000));
-    assert_eq!(verdict, TimeVerdict::LookAgain { at: None });
+    assert_eq!(verdict, TimeVerdict::CheckAgain { at: None });
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn work_that_gets_no_cpu_is_work_and_a_timer_at_the_wrong_moment_is_not() {
         let mut activity = world.activity(idle(MINUTE));
         let verdicts = (0..20).map(|look| {
             let mut seen = world.seen(activity.due().unwrap());
-            seen.pulse.as_mut().unwrap().works = works_at(look);
+            seen.sample.as_mut().unwrap().works = works_at(look);
             activity.judge(seen)
         });
         let verdicts = verdicts.collect::<Vec<_>>();
@@ -168,7 +168,10 @@ fn what_comes_between_the_verdict_and_the_end_calls_it_off() {
         assert_eq!(activity.judge(world.seen(now)), TimeVerdict::Over(TimeLimit::Idle), "still");
         world.0.push((now, late));
         let verdict = activity.judge(world.seen(now));
-        assert!(matches!(verdict, TimeVerdict::LookAgain { at: Some(at) } if at > now), "{late:?}");
+        assert!(
+            matches!(verdict, TimeVerdict::CheckAgain { at: Some(at) } if at > now),
+            "{late:?}"
+        );
     }
 }
 
@@ -179,11 +182,11 @@ fn what_can_not_be_seen_is_not_idle() {
     let mut now = Duration::ZERO;
     while now < MINUTE * 10 {
         now = activity.due().unwrap();
-        let verdict = activity.judge(ActivityReading { pulse: None, ..world.seen(now) });
-        assert!(matches!(verdict, TimeVerdict::LookAgain { .. }));
+        let verdict = activity.judge(ActivityReading { sample: None, ..world.seen(now) });
+        assert!(matches!(verdict, TimeVerdict::CheckAgain { .. }));
     }
     let seen_again = now;
-    while let TimeVerdict::LookAgain { at } = activity.judge(world.seen(now)) {
+    while let TimeVerdict::CheckAgain { at } = activity.judge(world.seen(now)) {
         now = at.unwrap();
     }
     assert!(now >= seen_again + MINUTE);
@@ -232,7 +235,7 @@ fn time_asleep_does_not_count() {
             clock.asleep += MINUTE * 600;
         }
         if activity.judge(world.seen(clock.awake()))
-            != (TimeVerdict::LookAgain { at: activity.due() })
+            != (TimeVerdict::CheckAgain { at: activity.due() })
         {
             break;
         }
@@ -250,7 +253,7 @@ fn a_clock_that_jumps_ends_nobody_for_being_quiet() {
         let mut activity = world.activity(limits);
         let mut now = MINUTE * 600;
         let mut looks = 0;
-        while let TimeVerdict::LookAgain { at } = activity.judge(world.seen(now)) {
+        while let TimeVerdict::CheckAgain { at } = activity.judge(world.seen(now)) {
             now = at.unwrap();
             looks += 1;
         }

@@ -1,19 +1,18 @@
-//! The keeper's desk: everyone who is connected, what they ask, and what they are told.
+//! The keeper's connections: the peers, their requests, and the reports they get.
 //!
-//! Nobody is waited for: a message that can't be delivered now waits in the outbox of its connection, up to
-//! a bound, after which that connection is closed. News of the journal's growth is never queued: only the
-//! latest end counts.
+//! The keeper never waits for a peer. A report that can't be sent now is queued for its connection, up to a
+//! limit at which the connection is closed. Reports on the journal's growth are never queued: only the latest
+//! end matters.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use kennel_pen::wire::{Channel, Delivery, Received};
-use kennel_pen::{ProcessIdentity, Size, Status};
+use kennel_pen::supervise::PenEvent;
+use kennel_pen::wire::{Channel, Delivery, QueuedChannel, Received, WireMessage};
+use kennel_pen::{ProcessIdentity, Size};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::client::{BACKLOG, KEEPER_SOCKET, address, open_folder};
@@ -22,20 +21,20 @@ use crate::protocol::{
     VERSION,
 };
 
-/// The most who may be connected at once.
+/// The maximum number of connections.
 const CONNECTIONS: usize = 64;
-/// The most requests of one connection that are heard in one go.
+/// The maximum number of requests of one connection that are read in one turn.
 const AT_ONCE: u32 = 64;
-/// The most messages that wait for one connection.
-const OUTBOX: usize = 256;
-/// The most words for a program that wait until it runs.
+/// The maximum number of queued reports of one connection.
+const QUEUED: usize = 256;
+/// The maximum number of requests that wait until the program runs.
 const EARLY: usize = 64;
-/// How long a daemon may take to put an outcome on record before it goes to the disk as well.
-const TAKE: Duration = Duration::from_secs(5);
-/// The pause between attempts to bring an outcome to the disk.
-const AGAIN: Duration = Duration::from_secs(1);
+/// How long a daemon may take to record an outcome before it is written to disk as well.
+const RECORDING: Duration = Duration::from_secs(5);
+/// The pause between attempts to write an outcome to disk.
+const RETRY: Duration = Duration::from_secs(1);
 
-/// Something that somebody wants of the launch itself.
+/// A request that concerns the launch itself. The numbers are those of connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LaunchControl {
     Go,
@@ -46,45 +45,40 @@ pub(super) enum LaunchControl {
     Kill,
     Signal(i32),
     Resize(Size),
-    /// From the connection with this number.
     Input(u64, Vec<u8>),
     CloseInput,
-    /// Something was reported.
     Touch,
     CloseOutput(u8),
     Untether,
-    /// Members or usage, for the connection with this number.
-    Members(u64),
+    Processes(u64),
     Usage(u64),
-    /// The owner connected.
-    OwnerCame,
-    /// The owner went without a word.
+    OwnerConnected,
+    /// The owner disconnected without a request to detach.
     OwnerGone,
 }
 
-struct KeeperConnection {
+struct PeerConnection {
     number: u64,
-    channel: Channel,
+    channel: QueuedChannel,
     role: Option<PeerRole>,
-    outbox: VecDeque<Vec<u8>>,
     follows: bool,
-    /// What it was last told of the journal.
-    told_end: u64,
+    /// The end of the journal in the last report on its growth.
+    reported_end: u64,
     gone: bool,
 }
 
-/// See the module.
+/// All connections, and what new peers need to know.
 pub(super) struct Connections {
-    connections: Vec<KeeperConnection>,
+    connections: Vec<PeerConnection>,
     next_number: u64,
     listener: Option<OwnedFd>,
-    /// Whether somebody may stand before the door.
-    knocked: bool,
+    /// Whether a peer may be waiting to be accepted.
+    listener_ready: bool,
     token: String,
-    /// What was said too early.
+    /// Requests that arrived before the program ran.
     early: Vec<LaunchControl>,
     state: KeeperState,
-    /// For daemons that come later.
+    /// The agent's pidfd, for daemons that connect later.
     agent: Option<OwnedFd>,
     daemon_gone_since: Option<Instant>,
     opened: Option<Instant>,
@@ -101,11 +95,11 @@ impl Connections {
             journal_end: 0,
             open_for_ms: None,
         };
-        let mut desk = Self {
+        let mut connections = Self {
             connections: Vec::new(),
             next_number: 0,
             listener: None,
-            knocked: false,
+            listener_ready: false,
             token,
             early: Vec::new(),
             state,
@@ -113,20 +107,19 @@ impl Connections {
             daemon_gone_since: None,
             opened: None,
         };
-        desk.add(daemon, Some(PeerRole::Daemon));
-        desk
+        connections.add(daemon, Some(PeerRole::Daemon));
+        connections
     }
 
     fn add(&mut self, socket: OwnedFd, role: Option<PeerRole>) {
         let number = self.next_number;
         self.next_number += 1;
-        self.connections.push(KeeperConnection {
+        self.connections.push(PeerConnection {
             number,
-            channel: Channel::new(socket, LONGEST_REQUEST),
+            channel: QueuedChannel::new(Channel::new(socket, LONGEST_REQUEST)),
             role,
-            outbox: VecDeque::new(),
             follows: false,
-            told_end: 0,
+            reported_end: 0,
             gone: false,
         });
     }
@@ -148,15 +141,15 @@ impl Connections {
         KeeperReport::Hello { version: VERSION, pid, token: self.token.clone() }
     }
 
-    /// The daemon that ordered the launch is greeted unasked.
+    /// Sends a hello to the daemon that requested the launch, before it asks.
     pub(super) fn greet_daemon(&mut self) {
         let hello = self.hello();
-        self.tell_daemons(&hello, None);
+        self.send_to_daemons(&hello, None);
     }
 
-    // What is known, for those who ask.
+    // The state of the launch.
 
-    pub(super) fn stage(&mut self, stage: LaunchStage) {
+    pub(super) fn set_stage(&mut self, stage: LaunchStage) {
         if stage == LaunchStage::Running {
             self.opened.get_or_insert_with(Instant::now);
         }
@@ -177,112 +170,123 @@ impl Connections {
         self.state.stage = LaunchStage::Gated;
         self.state.identity = Some(identity.clone());
         self.state.cgroup = cgroup.map(ToOwned::to_owned);
-        self.agent = agent;
         let report = KeeperReport::Born { identity, cgroup: self.state.cgroup.clone() };
-        let agent = self.agent.take();
-        self.tell_daemons(&report, agent.as_ref());
+        self.send_to_daemons(&report, agent.as_ref());
         self.agent = agent;
     }
 
-    pub(super) fn exited(&mut self, status: Status) {
-        self.state.exited = Some(status.clone());
-        self.tell_all(&KeeperReport::Exited(status));
+    /// Reports an event of the supervising loop.
+    pub(super) fn report(&mut self, event: PenEvent) {
+        let report = match event {
+            PenEvent::Exited(status) => {
+                self.state.exited = Some(status.clone());
+                KeeperReport::Exited(status)
+            }
+            PenEvent::LeftBehind(processes) => KeeperReport::LeftBehind(processes),
+            PenEvent::StillAlive(survivors) => KeeperReport::StillAlive(survivors),
+            PenEvent::Trouble(text) => KeeperReport::Trouble(text),
+        };
+        self.send_to_all(&report);
     }
 
     pub(super) fn outcome(&mut self, outcome: Outcome) {
         self.state.stage = LaunchStage::Over;
         self.state.outcome = Some(outcome.clone());
-        self.tell_all(&KeeperReport::Gone(outcome));
+        self.send_to_all(&KeeperReport::Gone(outcome));
     }
 
     pub(super) fn trouble(&mut self, text: String) {
-        self.tell_all(&KeeperReport::Trouble(text));
+        self.send_to_all(&KeeperReport::Trouble(text));
     }
 
-    /// The journal ends here now.
+    /// The journal now ends at this offset.
     pub(super) fn grown(&mut self, end: u64) {
         self.state.journal_end = end;
         for connection in &mut self.connections {
-            connection.tell_growth(end);
+            connection.report_growth(end);
         }
     }
 
-    // Telling.
+    // Sending.
 
-    pub(super) fn tell_all(&mut self, report: &KeeperReport) {
+    pub(super) fn send_to_all(&mut self, report: &KeeperReport) {
         let bytes = report.encode();
         for connection in self.connections.iter_mut().filter(|c| c.role.is_some()) {
-            connection.tell(bytes.clone(), None);
+            connection.send(bytes.clone(), None);
         }
     }
 
-    fn tell_daemons(&mut self, report: &KeeperReport, with: Option<&OwnedFd>) {
+    fn send_to_daemons(&mut self, report: &KeeperReport, descriptor: Option<&OwnedFd>) {
         let bytes = report.encode();
         for daemon in self.connections.iter_mut().filter(|c| c.role == Some(PeerRole::Daemon)) {
-            daemon.tell(bytes.clone(), with);
+            daemon.send(bytes.clone(), descriptor);
         }
     }
 
-    pub(super) fn tell(&mut self, number: u64, report: &KeeperReport) {
+    pub(super) fn send_to(&mut self, number: u64, report: &KeeperReport) {
         if let Some(connection) = self.connections.iter_mut().find(|c| c.number == number) {
-            connection.tell(report.encode(), None);
+            connection.send(report.encode(), None);
         }
     }
 
-    /// So many bytes of input went on to the agent.
+    /// This many bytes of input were passed on to the agent.
     pub(super) fn input_taken(&mut self, bytes: usize) {
         let taken = KeeperReport::InputTaken(u32::try_from(bytes).unwrap_or(u32::MAX)).encode();
-        let typists =
-            |c: &&mut KeeperConnection| matches!(c.role, Some(PeerRole::Client | PeerRole::Owner));
-        for connection in self.connections.iter_mut().filter(typists) {
-            connection.tell(taken.clone(), None);
+        let may_type =
+            |c: &&mut PeerConnection| matches!(c.role, Some(PeerRole::Client | PeerRole::Owner));
+        for connection in self.connections.iter_mut().filter(may_type) {
+            connection.send(taken.clone(), None);
         }
     }
 
-    // Listening.
+    // Receiving.
 
-    /// Whether a daemon is connected.
     pub(super) fn has_daemon(&self) -> bool {
         self.connections.iter().any(|c| c.role == Some(PeerRole::Daemon) && !c.gone)
     }
 
-    /// Since when there is none.
+    /// Since when no daemon is connected.
     pub(super) fn daemon_gone_since(&self) -> Option<Instant> {
         self.daemon_gone_since
     }
 
-    /// Whether somebody stands before the door, by what [`Self::poll_fds`] gave and was waited for.
-    pub(super) fn is_knock(fds: &[PollFd<'_>]) -> bool {
-        fds.first().is_some_and(|door| !door.revents().is_empty())
-    }
-
-    /// What to wait for; the door first.
+    /// Adds the descriptors to wait for; the listener comes first.
     pub(super) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         fds.extend(self.listener.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         for connection in &self.connections {
-            let behind = connection.follows && connection.told_end != self.state.journal_end;
-            let mut flags = PollFlags::IN;
-            if behind || !connection.outbox.is_empty() {
+            let behind = connection.follows && connection.reported_end != self.state.journal_end;
+            let mut flags = connection.channel.poll_flags();
+            if behind {
                 flags |= PollFlags::OUT;
             }
             fds.push(PollFd::from_borrowed_fd(connection.channel.as_fd(), flags));
         }
     }
 
-    /// Hears everyone; never waits.
+    /// Notes whether a peer waits to be accepted, from the results for the descriptors of [`Self::poll_fds`].
+    pub(super) fn note_listener(&mut self, ready: &[PollFlags]) {
+        self.listener_ready |= ready.first().is_some_and(|listener| !listener.is_empty());
+    }
+
+    /// Makes the next [`Self::serve`] look for a peer that waits to be accepted.
+    pub(super) fn check_listener(&mut self) {
+        self.listener_ready = true;
+    }
+
+    /// Reads the requests of all connections, without waiting.
     pub(super) fn serve(&mut self) -> Vec<LaunchControl> {
         self.accept();
-        let mut words = Vec::new();
-        for place in 0..self.connections.len() {
-            self.hear(place, &mut words);
+        let mut controls = Vec::new();
+        for index in 0..self.connections.len() {
+            self.read(index, &mut controls);
             let end = self.state.journal_end;
-            let connection = &mut self.connections[place];
-            connection.flush();
-            connection.tell_growth(end);
+            let connection = &mut self.connections[index];
+            connection.channel.flush();
+            connection.report_growth(end);
         }
         for gone in self.connections.extract_if(.., |connection| connection.gone) {
             if gone.role == Some(PeerRole::Owner) {
-                words.push(LaunchControl::OwnerGone);
+                controls.push(LaunchControl::OwnerGone);
             }
         }
         self.daemon_gone_since = match self.daemon_gone_since {
@@ -290,61 +294,57 @@ impl Connections {
             None => Some(Instant::now()),
             since => since,
         };
-        words
+        controls
     }
 
-    /// Puts by what was said before the program runs: for [`Self::said_early`].
-    pub(super) fn put_by(&mut self, words: impl IntoIterator<Item = LaunchControl>) {
-        for word in words {
-            match word {
-                word if self.early.len() < EARLY => self.early.push(word),
+    /// Keeps requests that arrived before the program runs, for [`Self::take_early`].
+    pub(super) fn keep_early(&mut self, controls: impl IntoIterator<Item = LaunchControl>) {
+        for control in controls {
+            match control {
+                control if self.early.len() < EARLY => self.early.push(control),
                 LaunchControl::Input(from, _)
-                | LaunchControl::Members(from)
+                | LaunchControl::Processes(from)
                 | LaunchControl::Usage(from) => {
-                    self.tell(from, &KeeperReport::Refused("it does not run yet".to_owned()));
+                    let refused = KeeperReport::Refused("the program does not run yet".to_owned());
+                    self.send_to(from, &refused);
                 }
-                // Nobody waits for an answer to these.
+                // No peer waits for an answer to the others.
                 _ => {}
             }
         }
     }
 
-    /// What was put by, once.
-    pub(super) fn said_early(&mut self) -> Vec<LaunchControl> {
+    /// The requests that arrived before the program ran, once.
+    pub(super) fn take_early(&mut self) -> Vec<LaunchControl> {
         std::mem::take(&mut self.early)
     }
 
-    /// Somebody may stand before the door: the next [`Self::serve`] looks.
-    pub(super) fn knock(&mut self) {
-        self.knocked = true;
-    }
-
     fn accept(&mut self) {
-        let Some(listener) = self.listener.as_ref().filter(|_| self.knocked) else { return };
+        let Some(listener) = self.listener.as_ref().filter(|_| self.listener_ready) else { return };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // No descriptor left, or gone again: they try again, and so do we.
+        // Without a free descriptor the peer stays in the backlog and is accepted later.
         while let Ok(socket) = rustix::net::accept_with(listener, flags) {
-            // The folder is the owner's alone; this is for whoever made it otherwise.
+            // Only the owner can enter the folder. This check is for folders with other permissions.
             let peer = rustix::net::sockopt::socket_peercred(&socket);
             let own = rustix::process::geteuid();
-            // Inside of a pid namespace the pid of one outside can not be told, and no peer at all comes back.
+            // Inside a pid namespace the pid of a peer outside is unknown, and the kernel returns no peer.
             let belongs = peer.map_or(true, |peer| peer.uid == own || peer.uid.is_root());
             if belongs && self.connections.len() < CONNECTIONS {
                 self.add(socket, None);
-                return; // the next one in the next round
+                return; // the next one in the next turn
             }
         }
-        self.knocked = false;
+        self.listener_ready = false;
     }
 
-    fn hear(&mut self, place: usize, words: &mut Vec<LaunchControl>) {
-        // One who talks without end does not keep us from everyone else.
+    fn read(&mut self, index: usize, controls: &mut Vec<LaunchControl>) {
+        // One busy connection must not keep the others from being served.
         for _ in 0..AT_ONCE {
-            let connection = &mut self.connections[place];
+            let connection = &mut self.connections[index];
             if connection.gone {
                 return;
             }
-            let request = match connection.channel.receive() {
+            let request = match connection.channel.channel().receive() {
                 Ok(Received::Nothing) => return,
                 Ok(Received::End) | Err(_) => {
                     connection.gone = true;
@@ -353,27 +353,25 @@ impl Connections {
                 Ok(Received::Message(bytes, _)) => KeeperRequest::decode(&bytes),
             };
             match request {
-                Ok(request) => self.answer(place, request, words),
-                Err(error) => {
-                    connection.tell(KeeperReport::Refused(error.to_string()).encode(), None);
-                }
+                Ok(request) => self.answer(index, request, controls),
+                Err(error) => self.refuse(index, &error.to_string()),
             }
         }
     }
 
-    fn answer(&mut self, place: usize, request: KeeperRequest, words: &mut Vec<LaunchControl>) {
-        let number = self.connections[place].number;
-        let role = self.connections[place].role;
-        let word = match (request, role) {
+    fn answer(&mut self, index: usize, request: KeeperRequest, controls: &mut Vec<LaunchControl>) {
+        let number = self.connections[index].number;
+        let role = self.connections[index].role;
+        let control = match (request, role) {
             (KeeperRequest::Hello { version: _, role }, _) => {
-                return self.greet(place, role, words);
+                return self.greet(index, role, controls);
             }
-            (KeeperRequest::Status, _) => return self.tell_state(place),
+            (KeeperRequest::Status, _) => return self.send_state(index),
             (KeeperRequest::Stop { grace }, _) => LaunchControl::Stop(grace),
             (KeeperRequest::Kill, _) => LaunchControl::Kill,
-            (_, None) => return self.refuse(place, "say hello first"),
+            (_, None) => return self.refuse(index, "send a hello first"),
             (KeeperRequest::Follow, _) => {
-                self.connections[place].follows = true;
+                self.connections[index].follows = true;
                 return;
             }
             (KeeperRequest::Go, Some(PeerRole::Daemon)) => LaunchControl::Go,
@@ -381,7 +379,7 @@ impl Connections {
             (KeeperRequest::Dismiss, Some(PeerRole::Daemon)) => LaunchControl::Dismiss,
             (KeeperRequest::Release, Some(PeerRole::Daemon)) => LaunchControl::Release,
             (KeeperRequest::Touch, Some(PeerRole::Daemon)) => LaunchControl::Touch,
-            (KeeperRequest::Keep, _) => return self.refuse(place, "this keeper has a launch"),
+            (KeeperRequest::Keep, _) => return self.refuse(index, "this keeper has a launch"),
             (
                 KeeperRequest::Go
                 | KeeperRequest::Open
@@ -390,158 +388,121 @@ impl Connections {
                 | KeeperRequest::Touch,
                 _,
             ) => {
-                return self.refuse(place, "only a daemon says that");
+                return self.refuse(index, "only the daemon may send this request");
             }
             (KeeperRequest::Untether, Some(PeerRole::Owner)) => {
-                self.connections[place].role = Some(PeerRole::Client);
+                self.connections[index].role = Some(PeerRole::Client);
                 LaunchControl::Untether
             }
-            (KeeperRequest::Untether, _) => return self.refuse(place, "only the owner says that"),
+            (KeeperRequest::Untether, _) => {
+                return self.refuse(index, "only the owner may send this request");
+            }
             (KeeperRequest::Signal(signal), _) => LaunchControl::Signal(signal),
             (KeeperRequest::Input(bytes), _) => LaunchControl::Input(number, bytes),
             (KeeperRequest::CloseInput, _) => LaunchControl::CloseInput,
             (KeeperRequest::Resize(size), _) => LaunchControl::Resize(size),
             (KeeperRequest::CloseOutput(stream), _) => LaunchControl::CloseOutput(stream),
-            (KeeperRequest::Members, _) => LaunchControl::Members(number),
+            (KeeperRequest::Members, _) => LaunchControl::Processes(number),
             (KeeperRequest::Usage, _) => LaunchControl::Usage(number),
         };
-        words.push(word);
+        controls.push(control);
     }
 
-    fn greet(&mut self, place: usize, role: PeerRole, words: &mut Vec<LaunchControl>) {
+    fn greet(&mut self, index: usize, role: PeerRole, controls: &mut Vec<LaunchControl>) {
         if role == PeerRole::Daemon {
-            // There is one daemon for a home; an earlier one is gone, or will be.
+            // A home has one daemon, so an earlier one is gone, or about to be.
             for (other, connection) in self.connections.iter_mut().enumerate() {
-                connection.gone |= other != place && connection.role == Some(PeerRole::Daemon);
+                connection.gone |= other != index && connection.role == Some(PeerRole::Daemon);
             }
         }
-        self.connections[place].role = Some(role);
+        self.connections[index].role = Some(role);
         let hello = self.hello().encode();
-        self.connections[place].tell(hello, None);
+        self.connections[index].send(hello, None);
         if role == PeerRole::Owner {
-            words.push(LaunchControl::OwnerCame);
+            controls.push(LaunchControl::OwnerConnected);
         }
         if let Some(outcome) = self.state.outcome.clone() {
-            self.connections[place].tell(KeeperReport::Gone(outcome).encode(), None);
+            self.connections[index].send(KeeperReport::Gone(outcome).encode(), None);
         }
     }
 
-    fn tell_state(&mut self, place: usize) {
+    fn send_state(&mut self, index: usize) {
         let open_for = self.opened.map(|opened| opened.elapsed().as_millis());
         let open_for_ms = open_for.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
         let state = KeeperState { open_for_ms, ..self.state.clone() };
         let report = KeeperReport::State(Box::new(state)).encode();
-        let is_daemon = self.connections[place].role == Some(PeerRole::Daemon);
+        let is_daemon = self.connections[index].role == Some(PeerRole::Daemon);
         let agent = self.agent.as_ref().filter(|_| is_daemon);
-        self.connections[place].tell(report, agent);
+        self.connections[index].send(report, agent);
     }
 
-    fn refuse(&mut self, place: usize, why: &str) {
-        self.connections[place].tell(KeeperReport::Refused(why.to_owned()).encode(), None);
+    fn refuse(&mut self, index: usize, why: &str) {
+        self.connections[index].send(KeeperReport::Refused(why.to_owned()).encode(), None);
     }
 
     // Waiting.
 
-    /// Waits until somebody says something, or the deadline.
+    /// Waits for a request, or until the deadline.
     pub(super) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         let mut fds = Vec::with_capacity(self.connections.len() + 1);
         self.poll_fds(&mut fds);
-        let timeout = deadline.map(|deadline| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            rustix::event::Timespec {
-                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-                tv_nsec: left.subsec_nanos().into(),
-            }
-        });
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        if Self::is_knock(&fds) {
-            self.knock();
-        }
+        let _woken = kennel_pen::poll(&mut fds, deadline)?;
+        let ready: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
+        self.note_listener(&ready);
         Ok(())
     }
 
-    /// Waits until a daemon has put the outcome on record, or the disk has it. Gives the connection to that daemon.
-    pub(super) fn until_in_safe_hands(
+    /// Waits until a daemon has recorded the outcome, or it is on disk. Returns the connection to that daemon.
+    pub(super) fn wait_until_recorded(
         mut self,
         to_disk: impl Fn() -> io::Result<()>,
     ) -> io::Result<Option<OwnedFd>> {
-        let told = Instant::now();
+        let deadline = Instant::now() + RECORDING;
         loop {
             if self.serve().contains(&LaunchControl::Release) {
-                let mut daemons = self.connections.into_iter().filter(KeeperConnection::is_daemon);
+                let mut daemons = self.connections.into_iter().filter(PeerConnection::is_daemon);
                 return Ok(daemons.next().map(|daemon| daemon.channel.into_socket()));
             }
             let now = Instant::now();
-            if !self.has_daemon() || now >= told + TAKE {
-                match to_disk() {
-                    Ok(()) => {
-                        self.flush();
-                        return Ok(None);
-                    }
-                    Err(error) => {
-                        self.trouble(format!("the outcome can't be brought to the disk: {error}"));
-                        self.wait(Some(now + AGAIN))?;
-                        continue;
-                    }
+            if self.has_daemon() && now < deadline {
+                self.wait(Some(deadline))?;
+                continue;
+            }
+            match to_disk() {
+                Ok(()) => {
+                    self.connections.iter_mut().for_each(|c| c.channel.flush());
+                    return Ok(None);
+                }
+                Err(error) => {
+                    self.trouble(format!("can't write the outcome to disk: {error}"));
+                    self.wait(Some(now + RETRY))?;
                 }
             }
-            self.wait(Some(told + TAKE))?;
         }
-    }
-
-    fn flush(&mut self) {
-        self.connections.iter_mut().for_each(KeeperConnection::flush);
     }
 }
 
-impl KeeperConnection {
-    /// Whether a daemon is at the other end, and has heard everything.
+impl PeerConnection {
+    /// Whether a daemon is connected that has received everything.
     fn is_daemon(&self) -> bool {
-        self.role == Some(PeerRole::Daemon) && !self.gone && self.outbox.is_empty()
+        self.role == Some(PeerRole::Daemon) && !self.gone && self.channel.queued() == 0
     }
 
-    fn tell(&mut self, message: Vec<u8>, with: Option<&OwnedFd>) {
+    fn send(&mut self, message: Vec<u8>, descriptor: Option<&OwnedFd>) {
         if self.gone {
             return;
         }
-        if self.outbox.is_empty() || with.is_some() {
-            let descriptors = with.iter().map(|fd| fd.as_fd()).collect::<Vec<_>>();
-            match self.channel.send(&message, &descriptors) {
-                Ok(Delivery::Sent) => return,
-                Ok(Delivery::Full) => {}
-                Ok(Delivery::Closed) => {
-                    // What it said before it went is still to be heard.
-                    return;
-                }
-                // It can't be sent at all.
-                Err(_) => return,
-            }
-        }
-        if self.outbox.len() >= OUTBOX {
-            self.gone = true; // it does not read
-            return;
-        }
-        self.outbox.push_back(message);
+        self.channel.send(message, descriptor.map(AsFd::as_fd));
+        self.gone = self.channel.queued() > QUEUED; // the peer does not read
     }
 
-    fn flush(&mut self) {
-        while let Some(message) = self.outbox.front() {
-            match self.channel.send(message, &[]) {
-                Ok(Delivery::Full) => return,
-                Ok(Delivery::Sent | Delivery::Closed) | Err(_) => drop(self.outbox.pop_front()),
-            }
-        }
-    }
-
-    fn tell_growth(&mut self, end: u64) {
-        if !self.follows || self.told_end == end || !self.outbox.is_empty() {
+    fn report_growth(&mut self, end: u64) {
+        if !self.follows || self.reported_end == end || self.channel.queued() > 0 {
             return;
         }
-        if let Ok(Delivery::Sent) = self.channel.send(&KeeperReport::Grown(end).encode(), &[]) {
-            self.told_end = end;
+        let grown = KeeperReport::Grown(end).encode();
+        if let Ok(Delivery::Sent) = self.channel.channel().send(&grown, &[]) {
+            self.reported_end = end;
         }
     }
 }

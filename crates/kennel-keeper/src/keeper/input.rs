@@ -1,4 +1,4 @@
-//! What goes into the agent.
+//! The agent's input.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,19 +7,19 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 
-/// The most that waits for an agent that does not read.
+/// The maximum number of bytes that are pending for an agent that does not read.
 const BOUND: usize = 64 * 1024;
-/// Control-D: the end, on a terminal.
+/// Control-D: end of file on a terminal.
 const END_OF_TRANSMISSION: u8 = 4;
 
 /// Whether input was accepted.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum InputOutcome {
-    Yes,
-    /// The agent does not read, and too much waits already.
+    Accepted,
+    /// The agent does not read, and too much is pending.
     Full,
-    /// There is nothing to write to.
+    /// The agent has no input, or it is closed.
     Closed,
 }
 
@@ -28,31 +28,31 @@ pub(super) enum InputOutcome {
 pub(super) struct AgentInput {
     target: Option<OwnedFd>,
     is_terminal: bool,
-    waiting: VecDeque<u8>,
+    pending: VecDeque<u8>,
     closing: bool,
 }
 
 impl AgentInput {
-    /// Into this descriptor, which must not block.
+    /// Writes to this descriptor, which must not block.
     pub(super) fn new(target: Option<OwnedFd>, is_terminal: bool) -> Self {
-        Self { target, is_terminal, waiting: VecDeque::new(), closing: false }
+        Self { target, is_terminal, pending: VecDeque::new(), closing: false }
     }
 
     pub(super) fn take(&mut self, bytes: &[u8]) -> InputOutcome {
         if self.target.is_none() || self.closing {
             return InputOutcome::Closed;
         }
-        if self.waiting.len() + bytes.len() > BOUND {
+        if self.pending.len() + bytes.len() > BOUND {
             return InputOutcome::Full;
         }
-        self.waiting.extend(bytes);
-        InputOutcome::Yes
+        self.pending.extend(bytes);
+        InputOutcome::Accepted
     }
 
     pub(super) fn close(&mut self) {
         if self.is_terminal {
-            if self.waiting.len() < BOUND {
-                self.waiting.push_back(END_OF_TRANSMISSION);
+            if self.pending.len() < BOUND {
+                self.pending.push_back(END_OF_TRANSMISSION);
             }
         } else {
             self.closing = true;
@@ -60,40 +60,40 @@ impl AgentInput {
     }
 
     pub(super) fn poll_fd(&self) -> Option<PollFd<'_>> {
-        let target = self.target.as_ref().filter(|_| !self.waiting.is_empty())?;
+        let target = self.target.as_ref().filter(|_| !self.pending.is_empty())?;
         Some(PollFd::from_borrowed_fd(target.as_fd(), PollFlags::OUT))
     }
 
-    /// Writes what can be written now; says how many bytes that were.
+    /// Writes what the agent can take now. Returns the number of bytes.
     pub(super) fn pump(&mut self) -> usize {
         let mut written = 0;
-        while let Some(target) = self.target.as_ref().filter(|_| !self.waiting.is_empty()) {
-            match rustix::io::write(target, self.waiting.as_slices().0) {
+        while let Some(target) = self.target.as_ref().filter(|_| !self.pending.is_empty()) {
+            match rustix::io::write(target, self.pending.as_slices().0) {
                 Ok(bytes) => {
                     written += bytes;
-                    self.waiting.drain(..bytes);
+                    self.pending.drain(..bytes);
                 }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
-                // Nobody reads it any more.
+                // The agent has closed its end.
                 Err(_) => {
-                    written += self.waiting.len();
-                    self.waiting.clear();
+                    written += self.pending.len();
+                    self.pending.clear();
                     self.target = None;
                 }
             }
         }
-        if self.closing && self.waiting.is_empty() {
+        if self.closing && self.pending.is_empty() {
             self.target = None;
         }
-        if self.waiting.is_empty() {
-            self.waiting.shrink_to_fit();
+        if self.pending.is_empty() {
+            self.pending.shrink_to_fit();
         }
         written
     }
 }
 
-/// Makes a descriptor of ours one that does not block.
+/// Makes a descriptor non-blocking.
 pub(super) fn unblock(fd: &OwnedFd) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(fd)?;
     Ok(rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?)

@@ -1,40 +1,40 @@
-//! From the word `Go` to the open gate.
+//! From the request `Go` to the open gate.
 
 use std::error::Error;
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_pen::holder::HeldKind;
+use kennel_pen::supervise::{create_pen, end_failed_launch, with_causes};
 use kennel_pen::{
-    CallerEnds, Command, CreateError, GatedAgent, HostSupport, LaunchError, Pen, PenKind,
-    PenLimitError, ResourceLimit, StdStream, StdStreams,
+    CallerEnds, Command, GatedAgent, HostSupport, LaunchError, Pen, PenLimitError, ResourceLimit,
+    StdStream, StdStreams,
 };
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::connections::{Connections, LaunchControl};
 use super::limits;
 use super::setup::{self, Namespace};
-use super::supervise::{LaunchSupervisor, hold};
+use super::supervise::supervise;
 use super::{YardInheritance, never_ran, now_ms};
 use crate::fault;
 use crate::journal::JournalWriter;
+use crate::lock_note;
 use crate::protocol::{
     Cause, KeeperReport, LaunchOrder, LaunchStage, OUTCOME_FILE, Outcome, OutcomeFile, Stdin,
+    apply_settings,
 };
 
-/// How long the daemon may take for its next word: it is a program, not a person, but its disk may be slow.
+/// How long the daemon may take for its next request. It is a program, but its disk may be slow.
 const GRANT: Duration = Duration::from_secs(60);
-/// How long the exec may take: a program on a slow network file system, not a hanging one.
+/// How long the exec may take: enough for a slow network file system.
 const EXEC: Duration = Duration::from_secs(30);
-/// How long a failed launch may take to be seen gone.
-const ENDING: Duration = Duration::from_secs(5);
 
 /// Why nothing runs.
 #[derive(Debug)]
 pub(super) enum NotLaunched {
-    /// It was called off.
+    /// The launch was called off.
     Dismissed,
-    /// It failed; the code is the program's exit code for it.
+    /// The launch failed, with this exit code.
     Failed { code: u8, why: String },
 }
 
@@ -67,86 +67,80 @@ impl From<io::Error> for NotLaunched {
     }
 }
 
-/// An error with its causes in one line, for a process that can't look at them.
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text.push_str(": ");
-        text.push_str(&next.to_string());
-        cause = next.source();
-    }
-    text
-}
-
-/// Sees one launch through, whatever comes of it.
-pub(super) fn launch_and_hold(
-    desk: &mut Connections,
+/// Runs one launch to its end.
+pub(super) fn launch_and_supervise(
+    connections: &mut Connections,
     order: &mut LaunchOrder,
     namespace: Namespace,
-    given: LaunchInputs<'_>,
+    inputs: LaunchInputs<'_>,
 ) -> (Outcome, Option<OutcomeFile>) {
-    let LaunchInputs { stdin, inherited, lock } = given;
-    // While the daemon writes the row.
-    let LaunchFiles { file, journal } = match prepare(desk, order, lock) {
-        Ok(room) => room,
+    let LaunchInputs { stdin, inherited, lock } = inputs;
+    // While the daemon writes its record.
+    let LaunchFiles { file, journal } = match prepare(connections, order, lock) {
+        Ok(files) => files,
         Err(not) => {
             let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE)).ok();
             return (never_ran(not.cause()), file);
         }
     };
-    let likelier = inherited.legacy.raise_for_agent();
+    let oom_score = inherited.facts.raise_for_agent();
     fault::point("keeper.prepared");
-    if let Err(not) = await_word(desk, None, &LaunchControl::Go) {
+    if let Err(not) = wait_for(connections, None, &LaunchControl::Go) {
         return (never_ran(not.cause()), Some(file));
     }
     fault::point("keeper.go");
-    let mut pen = match make_pen(order, namespace, &inherited.ground) {
+    let mut pen = match make_pen(order, namespace, &inherited.support) {
         Ok((pen, unmet)) => {
-            unmet.iter().for_each(|error| desk.trouble(with_causes(error)));
+            unmet.iter().for_each(|error| connections.trouble(with_causes(error)));
             pen
         }
         Err(not) => return (never_ran(not.cause()), Some(file)),
     };
     fault::point("keeper.pen");
-    let launched = launch(desk, &mut pen, order, stdin, lock);
-    drop(likelier);
+    let launched = launch(connections, &mut pen, order, stdin, lock);
+    drop(oom_score);
     let outcome = match launched {
         Ok(ends) => {
-            setup::settle_down();
+            setup::raise_priority();
             fault::point("keeper.opened");
-            hold(LaunchSupervisor::new(desk, pen, order, ends, journal))
+            supervise(connections, pen, order, ends, journal)
         }
-        Err(not) => end_failed_launch(desk, pen, not),
+        // Everything that was started is ended before the failure is reported.
+        Err(not) => {
+            let folder_left = end_failed_launch(pen, |event| {
+                connections.report(event);
+                connections.check_listener();
+                connections.serve();
+            });
+            Outcome { folder_left, ended_ms: now_ms(), ..never_ran(not.cause()) }
+        }
     };
     (outcome, Some(file))
 }
 
-/// Where what comes of a launch is put down.
+/// The files that a launch writes to.
 struct LaunchFiles {
     file: OutcomeFile,
     journal: JournalWriter,
 }
 
-/// All that can fail for want of room comes before there is anything to be run.
+/// Reserves everything that can fail for want of disk space, before anything runs.
 fn prepare(
-    desk: &mut Connections,
+    connections: &mut Connections,
     order: &LaunchOrder,
     lock: BorrowedFd<'_>,
 ) -> Result<LaunchFiles, NotLaunched> {
     let mut prepared = || {
-        setup::note_keeper(lock)?;
+        lock_note::write_keeper(lock)?;
         let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE))?;
         let journal = JournalWriter::create(&order.folder.join("journal"), order.output_limit)?;
-        desk.listen(&order.folder)?;
+        connections.listen(&order.folder)?;
         Ok(LaunchFiles { file, journal })
     };
-    prepared().map_err(|error: io::Error| no_folder(order, &error))
-}
-
-fn no_folder(order: &LaunchOrder, error: &io::Error) -> NotLaunched {
-    let why = format!("the session's folder {}: {error}", order.folder.display());
-    NotLaunched::Failed { code: 202, why }
+    prepared().map_err(|error: io::Error| {
+        let why = format!("the session's folder {}: {error}", order.folder.display());
+        NotLaunched::Failed { code: 202, why }
+    })
 }
 
 /// What a keeper has for its launch besides the order.
@@ -157,40 +151,32 @@ pub(super) struct LaunchInputs<'a> {
     pub(super) lock: BorrowedFd<'a>,
 }
 
-/// The pen, and the limits that it could not be given.
+/// Creates the pen. Also returns the limits that it could not be given.
 fn make_pen(
     order: &LaunchOrder,
     namespace: Namespace,
-    ground: &HostSupport,
+    support: &HostSupport,
 ) -> Result<(Pen, Vec<PenLimitError>), NotLaunched> {
-    let bare = HostSupport::without_cgroup();
-    let (ground, kind) = match order.kind {
-        HeldKind::Subtree | HeldKind::Namespace => (&bare, PenKind::Subtree),
-        HeldKind::Auto => (ground, PenKind::Auto),
-        HeldKind::Cgroup => (ground, PenKind::Cgroup),
+    let init = match namespace {
+        Namespace::None => None,
+        Namespace::New(init) => Some(init),
+        Namespace::Failed(error) => {
+            let why = format!("can't create a pid namespace: {error}");
+            return Err(NotLaunched::Failed { code: 203, why });
+        }
     };
-    let made = |error: CreateError| NotLaunched::failed(203, &error);
-    if let Namespace::Failed(error) = &namespace {
-        let why = format!("can't make a pid namespace: {error}");
-        return Err(NotLaunched::Failed { code: 203, why });
-    }
-    let create = |ground: &HostSupport| {
-        Pen::create_limited(ground, order.name.clone(), kind, &order.pen_limits())
+    let create = |support: &HostSupport| {
+        create_pen(support, &order.name, order.kind, &order.pen_limits(), init)
     };
-    let (mut pen, unmet) = create(ground)
-        // The ground may have changed since the yard looked.
+    create(support)
+        // What the host supports may have changed since the yard tried it.
         .or_else(|_| create(&HostSupport::survey(&order.name.home)))
-        .map_err(made)?;
-    pen.arm().map_err(|error| NotLaunched::failed(203, &error))?;
-    if let Namespace::New(init) = namespace {
-        pen.in_namespace(init);
-    }
-    Ok((pen, unmet))
+        .map_err(|error| NotLaunched::failed(203, &error))
 }
 
-/// Makes the process, tells the daemon, and opens the gate when it says so.
+/// Creates the process, reports it to the daemon, and opens the gate on request.
 fn launch(
-    desk: &mut Connections,
+    connections: &mut Connections,
     pen: &mut Pen,
     order: &mut LaunchOrder,
     stdin: Option<OwnedFd>,
@@ -199,8 +185,8 @@ fn launch(
     let (limits, lower) = limits::attainable(&order.limits);
     order.limits = limits;
     for ResourceLimit { resource, hard, .. } in lower {
-        desk.trouble(format!(
-            "limit {resource} is {hard}, lower than asked for: the daemon was started with no more"
+        connections.trouble(format!(
+            "resource limit {resource} is {hard}, lower than requested: the daemon itself has no higher limit"
         ));
     }
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);
@@ -208,46 +194,46 @@ fn launch(
     if let (Some(terminal), Some(fd)) = (&order.terminal, &gated.ends.terminal)
         && let Some(settings) = &terminal.settings
     {
-        settings.apply_to(fd.as_fd())?;
+        apply_settings(settings, fd.as_fd())?;
     }
-    setup::note_agent(lock, gated.identity(), cgroup.as_deref())?;
+    lock_note::write_agent(lock, gated.identity(), cgroup.as_deref())?;
     let agent = gated.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?;
-    desk.born(gated.identity().clone(), cgroup.as_deref(), agent);
+    connections.born(gated.identity().clone(), cgroup.as_deref(), agent);
     fault::point("keeper.born");
-    await_word(desk, Some(&gated), &LaunchControl::Open)?;
+    wait_for(connections, Some(&gated), &LaunchControl::Open)?;
     fault::point("keeper.granted");
-    desk.stage(LaunchStage::Running);
+    connections.set_stage(LaunchStage::Running);
     let ends = gated.open(Instant::now() + EXEC)?;
-    desk.tell_all(&KeeperReport::Running);
+    connections.send_to_all(&KeeperReport::Running);
     Ok(ends)
 }
 
-/// Waits for this word of the daemon's. Anything that means the end means that nothing is run: a stop, a
-/// dismissal, no daemon any more, a silence.
-fn await_word(
-    desk: &mut Connections,
+/// Waits for this request of the daemon. A stop, a dismissal, a daemon that is gone and a timeout all call the
+/// launch off.
+fn wait_for(
+    connections: &mut Connections,
     gated: Option<&GatedAgent<'_>>,
     wanted: &LaunchControl,
 ) -> Result<(), NotLaunched> {
     let deadline = Instant::now() + GRANT;
     loop {
-        let words = desk.serve();
-        let called_off = |word: &LaunchControl| {
+        let controls = connections.serve();
+        let calls_off = |control: &LaunchControl| {
             matches!(
-                word,
+                control,
                 LaunchControl::Dismiss
                     | LaunchControl::Stop(_)
                     | LaunchControl::Kill
                     | LaunchControl::OwnerGone
             )
         };
-        if words.iter().any(called_off) || !desk.has_daemon() {
+        if controls.iter().any(calls_off) || !connections.has_daemon() {
             return Err(NotLaunched::Dismissed);
         }
-        let due = words.contains(wanted);
-        // Who comes so early may have something for the program already.
-        desk.put_by(words.into_iter().filter(|word| word != wanted));
-        if due {
+        let granted = controls.contains(wanted);
+        // An early client may already have sent input for the program.
+        connections.keep_early(controls.into_iter().filter(|control| control != wanted));
+        if granted {
             return Ok(());
         }
         if Instant::now() >= deadline {
@@ -257,37 +243,18 @@ fn await_word(
         if let Some(agent) = gated.and_then(GatedAgent::pidfd)
             && kennel_sys::pidfd::has_ended(agent)?
         {
-            // It never gets to its program: opening the gate only tells why.
+            // The process never becomes its program. Opening the gate returns the reason.
             return Ok(());
         }
-        desk.wait(Some(deadline))?;
+        connections.wait(Some(deadline))?;
     }
 }
 
-/// Whatever was started is ended, and seen to be, before anyone is told that it failed.
-fn end_failed_launch(desk: &mut Connections, mut pen: Pen, not: NotLaunched) -> Outcome {
-    let mut outcome = never_ran(not.cause());
-    loop {
-        match pen.end(Instant::now() + ENDING) {
-            Ok(kennel_pen::EndOutcome::Empty) => break,
-            Ok(kennel_pen::EndOutcome::StillAlive(survivors)) => {
-                desk.tell_all(&KeeperReport::StillAlive(survivors));
-            }
-            Err(error) => desk.trouble(format!("a failed launch can't be ended: {error}")),
-        }
-        desk.knock();
-        desk.serve();
-    }
-    outcome.folder_left = pen.try_remove().is_err();
-    outcome.ended_ms = now_ms();
-    outcome
-}
-
-/// The command; its arguments and environment, which may have secrets in them, go with it.
+/// The command. Its arguments and environment may have secrets in them, so the order keeps no copy.
 fn command(order: &mut LaunchOrder, stdin: Option<OwnedFd>) -> Result<Command, NotLaunched> {
     let argv = std::mem::take(&mut order.argv);
     let [program, arguments @ ..] = &argv[..] else {
-        return Err(NotLaunched::Failed { code: 202, why: "there is no command".into() });
+        return Err(NotLaunched::Failed { code: 202, why: "the command is empty".into() });
     };
     let mut command = Command::new(program);
     command.args(arguments).envs(std::mem::take(&mut order.env));

@@ -1,7 +1,7 @@
-//! The time limits of a launch, by the clock of this machine.
+//! The time limits of a launch, measured by the machine's clock.
 //!
-//! [`Instant`] is `CLOCK_MONOTONIC` on Linux: it stands still while the machine is suspended, so time asleep counts
-//! for no limit. (`CLOCK_BOOTTIME` would be the one that goes on.)
+//! [`Instant`] is `CLOCK_MONOTONIC` on Linux. It stands still while the machine is suspended, so that time counts
+//! for no limit. (`CLOCK_BOOTTIME` would include it.)
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use kennel_pen::ActivitySample;
 use super::activity::{ActivityLimits, ActivityMonitor, ActivityReading, TimeLimit, TimeVerdict};
 use crate::protocol::{Cause, LaunchOrder};
 
-/// The clock, the last signs of life, and the limits.
+/// The times of the last output and input, and the limits.
 #[derive(Debug)]
 pub(super) struct LimitClock {
     opened: Instant,
@@ -20,11 +20,11 @@ pub(super) struct LimitClock {
 }
 
 impl LimitClock {
-    /// For a launch whose gate was opened then. The signs of life are asked for only if they are needed.
+    /// For a launch whose gate was opened then. The activity is sampled only if a limit needs it.
     pub(super) fn new(
         order: &LaunchOrder,
         opened: Instant,
-        pulse: impl FnOnce() -> Option<ActivitySample>,
+        sample: impl FnOnce() -> Option<ActivitySample>,
     ) -> Self {
         let on = |limit: Option<Duration>| limit.filter(|limit| !limit.is_zero());
         let limits = ActivityLimits {
@@ -32,35 +32,35 @@ impl LimitClock {
             idle: on(order.idle),
             silence: on(order.silence),
         };
-        let pulse = limits.idle.and_then(|_| pulse());
-        let activity = ActivityMonitor::new(limits, opened.elapsed(), pulse);
+        let sample = limits.idle.and_then(|_| sample());
+        let activity = ActivityMonitor::new(limits, opened.elapsed(), sample);
         Self { opened, output: opened, input: opened, activity }
     }
 
-    /// Output came.
+    /// Notes output.
     pub(super) fn output(&mut self) {
         self.output = Instant::now();
     }
 
-    /// Input or a report came.
+    /// Notes input or a report.
     pub(super) fn input(&mut self) {
         self.input = Instant::now();
     }
 
-    /// When to look; never, if there is no limit.
+    /// When to check the limits; never, if there are none.
     pub(super) fn due(&self) -> Option<Instant> {
         self.opened.checked_add(self.activity.due()?)
     }
 
-    /// Looks at how things are.
-    pub(super) fn look(&mut self, pulse: impl FnOnce() -> Option<ActivitySample>) -> TimeVerdict {
-        let pulse = if self.activity.wants_pulse() { pulse() } else { None };
+    /// Checks the limits.
+    pub(super) fn check(&mut self, sample: impl FnOnce() -> Option<ActivitySample>) -> TimeVerdict {
+        let sample = if self.activity.needs_activity() { sample() } else { None };
         let since = |at: Instant| at.saturating_duration_since(self.opened);
         let seen = ActivityReading {
             now: since(Instant::now()),
             output: since(self.output),
             input: since(self.input),
-            pulse,
+            sample,
         };
         self.activity.judge(seen)
     }

@@ -1,30 +1,11 @@
-//! The client's resource limits, as far as they can be had: who was started with less can't give more.
+//! The client's resource limits, as far as the keeper can grant them: it can't exceed its own hard limits.
 
 use kennel_pen::ResourceLimit;
-use rustix::process::{Resource, getrlimit};
+use kennel_sys::resources::RESOURCES;
+use rustix::process::getrlimit;
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// All that a process can be limited in, each at the place of its number.
-const RESOURCES: [Resource; 16] = [
-    Resource::Cpu,
-    Resource::Fsize,
-    Resource::Data,
-    Resource::Stack,
-    Resource::Core,
-    Resource::Rss,
-    Resource::Nproc,
-    Resource::Nofile,
-    Resource::Memlock,
-    Resource::As,
-    Resource::Locks,
-    Resource::Sigpending,
-    Resource::Msgqueue,
-    Resource::Nice,
-    Resource::Rtprio,
-    Resource::Rttime,
-];
-
-/// These limits, none above what this process may give; and those that are lower than asked for.
+/// Returns the limits that this process can grant, and those among them that are lower than requested.
 pub(super) fn attainable(wanted: &[ResourceLimit]) -> (Vec<ResourceLimit>, Vec<ResourceLimit>) {
     let own = |limit: &ResourceLimit| {
         let resource = RESOURCES.iter().find(|known| **known as u32 == limit.resource);
@@ -69,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_as_asked_for_or_the_most_there_is() {
+    fn a_limit_is_as_requested_or_the_highest_possible() {
         let wanted = [limit(5, 10), limit(200, 300), limit(5, u64::MAX)];
         let (given, lower) = within(&wanted, |_| 100, || false);
         assert_eq!(values(&given), [(5, 10), (100, 100), (5, 100)]);
@@ -77,12 +58,5 @@ mod tests {
         let (given, lower) = within(&wanted, |_| 100, || true);
         assert_eq!(values(&given), values(&wanted));
         assert!(lower.is_empty());
-    }
-
-    #[test]
-    fn resources_are_at_the_place_of_their_numbers() {
-        for (place, resource) in RESOURCES.iter().enumerate() {
-            assert_eq!(*resource as usize, place);
-        }
     }
 }

@@ -1,13 +1,13 @@
-//! The keeper: one small process for each launch. Parent of the agent, owner of its pen, its streams, its
-//! journal and its exit status. It lives on when the daemon dies.
+//! The keeper: one small process for each launch. It is the parent of the agent, and owns its pen, its streams,
+//! its journal and its exit status. It outlives the daemon.
 //!
 //! ```text
 //! forked ─► Waiting ─ Go ─► pen, process ─► Gated ─ Open ─► Running ─► Ending ─► Over ─ Release ─► gone
-//!              └─ Dismiss, no daemon, too late ─┴───────────────────────────────►┘
+//!              └─ Dismiss, no daemon, timeout ──┴───────────────────────────────►┘
 //! ```
-//! Until the gate is opened, a daemon that vanishes means that nothing is run. After that the keeper goes on
-//! alone, until its lease is over. It leaves when the pen was seen empty and its outcome is in safe hands: a
-//! daemon's that says `Release`, or the disk's.
+//! If the daemon dies before the gate is opened, nothing is run. After that the keeper goes on without a daemon
+//! until its lease is over. It exits when the pen is empty and the outcome is recorded: by a daemon that sends
+//! `Release`, or on disk.
 
 mod activity;
 mod connections;
@@ -24,8 +24,8 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kennel_pen::HostSupport;
-use kennel_pen::holder::HeldKind;
 use kennel_sys::reap::{self, Reaped};
+use kennel_types::PenKind;
 use rustix::fd::{AsFd, OwnedFd};
 
 use crate::fault;
@@ -35,7 +35,7 @@ use launch::LaunchInputs;
 use setup::NamespaceSide;
 pub(crate) use setup::YardFacts;
 
-/// The names of the points at which a keeper can be stopped by a test, in the order in which it passes them.
+/// The fault points of a keeper, in the order in which it passes them.
 pub const POINTS: &[&str] = &[
     "keeper.forked",
     "keeper.hello",
@@ -53,29 +53,28 @@ pub const POINTS: &[&str] = &[
     "keeper.released",
 ];
 
-/// What a keeper gets for a launch.
+/// The descriptors that a keeper gets for a launch.
 #[derive(Debug)]
 pub(crate) struct LaunchDescriptors {
     order: OwnedFd,
-    /// Held open as long as this process can have anything to do with the launch: a free lock proves that no
-    /// keeper of it exists.
+    /// Held as long as this process is the keeper of the launch: a free lock proves that it has no keeper.
     lock: OwnedFd,
     daemon: OwnedFd,
     stdin: Option<OwnedFd>,
 }
 
-/// How many descriptors an order has at least.
+/// The minimum number of descriptors of an order.
 pub(crate) const DESCRIPTORS: usize = 3;
 
 impl LaunchDescriptors {
-    /// From the descriptors that a daemon sends for a launch, if they are all there.
+    /// Takes the descriptors that the daemon sends to the yard. Returns none if one is missing.
     pub(crate) fn new(descriptors: Vec<OwnedFd>) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
         let (order, lock, daemon) = (descriptors.next()?, descriptors.next()?, descriptors.next()?);
         Some(Self { order, lock, daemon, stdin: descriptors.next() })
     }
 
-    /// From those that come over the connection to the daemon itself.
+    /// Takes the descriptors that the daemon sends over its connection to the keeper.
     fn from_daemon(descriptors: Vec<OwnedFd>, daemon: OwnedFd) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
         let (order, lock) = (descriptors.next()?, descriptors.next()?);
@@ -83,90 +82,90 @@ impl LaunchDescriptors {
     }
 }
 
-/// What a fork of the yard has before it is anybody's keeper.
+/// What a keeper inherits from the yard that it is a fork of.
 #[derive(Debug)]
 pub(crate) struct YardInheritance {
-    /// What the yard found out about this machine.
-    pub(crate) ground: HostSupport,
-    /// And about itself.
-    pub(crate) legacy: YardFacts,
+    /// What the host supports.
+    pub(crate) support: HostSupport,
+    /// Facts about the yard itself.
+    pub(crate) facts: YardFacts,
 }
 
 impl YardInheritance {
     /// Becomes a process of its own.
-    pub(crate) fn settle_in(&self) -> io::Result<()> {
-        setup::settle_in()
+    pub(crate) fn detach(&self) -> io::Result<()> {
+        setup::detach()
     }
 
-    /// What others see of this process.
-    pub(crate) fn call_ourselves(&self, name: &str) -> io::Result<()> {
-        setup::call_ourselves(name, &self.legacy)
+    /// Sets the name that `ps` shows.
+    pub(crate) fn set_name(&self, name: &str) -> io::Result<()> {
+        setup::set_name(name, &self.facts)
     }
 }
 
-/// What a keeper is good for when it has done its work.
+/// What a keeper does after its launch.
 #[derive(Debug)]
 #[must_use]
 pub(crate) enum AfterLaunch {
-    /// It has let go of everything but this connection to its daemon, has no child, and may see to another launch.
+    /// It has closed everything but this connection to its daemon, has no child, and can take another launch.
     Free(OwnedFd),
-    /// It must go.
-    Spent,
+    /// It must exit.
+    Exit,
 }
 
-/// Serves as the keeper of a launch, to the end, in a process that has settled in.
+/// Runs as the keeper of a launch until its end, in a process that is already detached.
 ///
 /// # Errors
-/// Nothing was launched, and the daemon could not even be told why.
+/// Nothing was launched, and the reason could not be reported to the daemon.
 pub(crate) fn keep(
     birthright: LaunchDescriptors,
     inherited: &YardInheritance,
 ) -> io::Result<AfterLaunch> {
     fault::point("keeper.forked");
     let LaunchDescriptors { order, lock, daemon, stdin } = birthright;
-    inherited.call_ourselves("kennel-keeper")?;
+    inherited.set_name("kennel-keeper")?;
     let mut order = setup::read_order(order)?;
     let namespace = match setup::enter_namespace(order.kind) {
         NamespaceSide::Inside(namespace) => namespace,
         NamespaceSide::Outside(init) => {
-            drop((lock, daemon, stdin)); // only the keeper itself may hold what makes it one
-            setup::stand_by(init)?;
-            return Ok(AfterLaunch::Spent);
+            drop((lock, daemon, stdin)); // only the keeper itself may hold these
+            setup::wait_for_init(init)?;
+            return Ok(AfterLaunch::Exit);
         }
     };
-    let mut desk = Connections::new(daemon, order.token.clone());
-    desk.greet_daemon();
+    let mut connections = Connections::new(daemon, order.token.clone());
+    connections.greet_daemon();
     fault::point("keeper.hello");
-    let given = LaunchInputs { stdin, inherited, lock: lock.as_fd() };
-    let (outcome, file) = launch::launch_and_hold(&mut desk, &mut order, namespace, given);
+    let inputs = LaunchInputs { stdin, inherited, lock: lock.as_fd() };
+    let (outcome, file) =
+        launch::launch_and_supervise(&mut connections, &mut order, namespace, inputs);
     fault::point("keeper.empty");
     let removed = !outcome.folder_left;
-    let daemon = leave(desk, file.as_ref(), outcome)?;
-    drop(lock); // from here on we are not its keeper
-    // One who has entered a namespace, left something or has a child after all is not trusted with more.
+    let daemon = finish(connections, file.as_ref(), outcome)?;
+    drop(lock); // from here on this process is not its keeper
+    // A keeper that has entered a namespace, left a folder, or still has a child is not used again.
     let alone = reap::reap_any()? == Reaped::NoChildren;
-    let trusted = order.kind != HeldKind::Namespace && removed && alone;
-    Ok(daemon.filter(|_| trusted).map_or(AfterLaunch::Spent, AfterLaunch::Free))
+    let reusable = order.kind != PenKind::Pidns && removed && alone;
+    Ok(daemon.filter(|_| reusable).map_or(AfterLaunch::Exit, AfterLaunch::Free))
 }
 
-/// Tells the outcome, and goes once it is in safe hands: those of the daemon whose connection this gives, or the
-/// disk's.
+/// Reports the outcome, and waits until it is recorded: by a daemon, whose connection is returned, or on disk.
 ///
-/// Without a file for it only a daemon can take it. If there is none, it will find the lock free, and that nothing
-/// was opened.
-fn leave(
-    mut desk: Connections,
+/// Without a file only a daemon can record it. If there is no daemon, the next one finds the lock free and no
+/// open gate.
+fn finish(
+    mut connections: Connections,
     file: Option<&OutcomeFile>,
     outcome: Outcome,
 ) -> io::Result<Option<OwnedFd>> {
     let written = file.map_or(Ok(()), |file| file.write(&outcome));
     fault::point("keeper.outcome");
-    desk.outcome(outcome);
+    connections.outcome(outcome);
     fault::point("keeper.told");
     if let Err(error) = &written {
-        desk.trouble(format!("the outcome could not be written: {error}"));
+        connections.trouble(format!("can't write the outcome: {error}"));
     }
-    let daemon = desk.until_in_safe_hands(|| {
+    let daemon = connections.wait_until_recorded(|| {
         file.map_or(Ok(()), OutcomeFile::sync)?;
         match &written {
             Ok(()) => Ok(()),
@@ -177,7 +176,7 @@ fn leave(
     Ok(daemon)
 }
 
-/// The outcome of a launch that came to nothing.
+/// The outcome of a launch in which nothing ran.
 pub(crate) fn never_ran(cause: Cause) -> Outcome {
     Outcome {
         status: None,

@@ -30,7 +30,7 @@ const LARGE_PIPE: usize = 256 * 1024;
 
 /// One stream that the agent writes to.
 #[derive(Debug)]
-struct OutputStream {
+struct AgentStream {
     /// Its tag in the journal: 0 terminal, 1 stdout, 2 stderr.
     tag: u8,
     fd: OwnedFd,
@@ -40,7 +40,7 @@ struct OutputStream {
 
 /// All streams of the agent, and the journal.
 pub(super) struct AgentOutput {
-    sources: Vec<OutputStream>,
+    sources: Vec<AgentStream>,
     journal: JournalWriter,
     buffer: Vec<u8>,
     last_short: Option<Instant>,
@@ -54,7 +54,7 @@ impl AgentOutput {
 
     /// Drains this stream, which must not block, from now on.
     pub(super) fn add(&mut self, tag: u8, fd: OwnedFd) {
-        self.sources.push(OutputStream { tag, fd, large: false });
+        self.sources.push(AgentStream { tag, fd, large: false });
     }
 
     /// Nobody wants it any more: the agent notices at its next write.

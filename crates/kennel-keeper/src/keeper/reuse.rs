@@ -1,13 +1,13 @@
-//! One launch after another in the same process.
+//! A keeper takes one launch after another.
 //!
-//! To fork, to become a process of its own, to touch its first pages and to end takes as long as everything else
-//! that a keeper does for a short session. So one whose pen was seen empty and whose outcome is on record lets go
-//! of everything but its daemon, tells it so, and waits for the next launch. It is nobody's keeper meanwhile, knows
-//! no session, and goes when the daemon does or has no use for it.
+//! To fork a process, to touch its first pages and to exit takes as long as everything else that a keeper does
+//! for a short session. So a keeper whose pen is empty and whose outcome is recorded closes everything but its
+//! connection to the daemon, reports that it is free, and waits for the next launch. Meanwhile it belongs to
+//! no session. It exits when the daemon does, or when the daemon has no use for it.
 
 use std::io;
 
-use kennel_pen::wire::{Channel, Delivery, Received};
+use kennel_pen::wire::{Channel, Delivery, Received, WireMessage};
 use kennel_sys::fork::leave_at_once;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
@@ -16,46 +16,46 @@ use rustix::io::Errno;
 use super::{AfterLaunch, LaunchDescriptors, YardInheritance, keep};
 use crate::protocol::{KeeperReport, KeeperRequest, LONGEST_REQUEST};
 
-/// How many launches one sees through: whatever a process gathers over time, it does not gather for ever.
+/// The maximum number of launches of one keeper, so that a leak does not grow for ever.
 const LAUNCHES: u32 = 1000;
 
-/// Serves as a keeper in a new fork of the yard, of one launch after another; says how that ended if not well.
+/// Runs as a keeper in a new fork of the yard, for one launch after another. Logs an error.
 pub(crate) fn serve(
-    birthright: LaunchDescriptors,
+    descriptors: LaunchDescriptors,
     inherited: &YardInheritance,
-    complain: impl FnOnce(&io::Error),
+    log: impl FnOnce(&io::Error),
 ) -> ! {
-    let served = serve_launches(birthright, inherited);
+    let served = serve_launches(descriptors, inherited);
     if let Err(error) = &served {
-        complain(error);
+        log(error);
     }
     leave_at_once(served.is_err().into())
 }
 
 fn serve_launches(
-    mut birthright: LaunchDescriptors,
+    mut descriptors: LaunchDescriptors,
     inherited: &YardInheritance,
 ) -> io::Result<()> {
-    inherited.settle_in()?;
+    inherited.detach()?;
     for launch in 1.. {
-        let daemon = match keep(birthright, inherited)? {
+        let daemon = match keep(descriptors, inherited)? {
             AfterLaunch::Free(daemon) if launch < LAUNCHES => daemon,
-            AfterLaunch::Free(_) | AfterLaunch::Spent => return Ok(()),
+            AfterLaunch::Free(_) | AfterLaunch::Exit => return Ok(()),
         };
-        inherited.call_ourselves("kennel-spare")?;
-        birthright = match await_launch(daemon)? {
-            Some(birthright) => birthright,
+        inherited.set_name("kennel-spare")?;
+        descriptors = match wait_for_launch(daemon)? {
+            Some(descriptors) => descriptors,
             None => return Ok(()),
         };
     }
     Ok(())
 }
 
-/// Tells the daemon that we are free, and waits for the next launch; none if there will be none.
-fn await_launch(daemon: OwnedFd) -> io::Result<Option<LaunchDescriptors>> {
+/// Reports to the daemon that this keeper is free, and waits for the next launch. Returns none if there is none.
+fn wait_for_launch(daemon: OwnedFd) -> io::Result<Option<LaunchDescriptors>> {
     let channel = Channel::new(daemon, LONGEST_REQUEST);
     if channel.send(&KeeperReport::Free.encode(), &[])? != Delivery::Sent {
-        return Ok(None); // it is gone, or does not listen
+        return Ok(None); // the daemon is gone, or does not read
     }
     loop {
         match channel.receive()? {
@@ -63,7 +63,7 @@ fn await_launch(daemon: OwnedFd) -> io::Result<Option<LaunchDescriptors>> {
                 if KeeperRequest::decode(&bytes) == Ok(KeeperRequest::Keep) {
                     return Ok(LaunchDescriptors::from_daemon(descriptors, channel.into_socket()));
                 }
-                // Said to the keeper of the former launch, and too late.
+                // A late request to the keeper of the former launch.
             }
             Received::End => return Ok(None),
             Received::Nothing => {

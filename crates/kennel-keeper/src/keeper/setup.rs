@@ -1,65 +1,64 @@
-//! A keeper's own surroundings. It was forked from the yard, so it has the yard's to begin with.
+//! The setup of a keeper's own process, which begins as a copy of the yard.
 
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
-use std::path::Path;
 
-use kennel_pen::holder::HeldKind;
 use kennel_pen::namespace::{NamespaceInit, enter_new_pid_namespace, settle_as_init};
 use kennel_pen::oom::{self, OomScore};
-use kennel_pen::{Birth, ProcessIdentity};
 use kennel_sys::fork::{Forked, fork_alone};
 use kennel_sys::title::TitleArea;
-use rustix::fd::{BorrowedFd, OwnedFd};
+use kennel_types::PenKind;
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use kennel_pen::wire::WireMessage;
+
 use crate::protocol::LaunchOrder;
 
-/// How much likelier a keeper is to be chosen by the OOM killer than the yard.
-const LIKELIER_THAN_THE_YARD: i32 = 50;
+/// How much higher the OOM score of a keeper is than that of the yard.
+const ABOVE_THE_YARD: i32 = 50;
 
-/// What a keeper knows of the yard that it was forked from.
+/// Facts about the yard that a keeper needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct YardFacts {
-    /// Where its command line is, if that could be found.
+    /// The memory of the command line, if it was found.
     title: Option<TitleArea>,
-    /// Its score with the OOM killer, if that could be told.
+    /// The yard's OOM score, if it is known.
     oom_score: Option<i32>,
 }
 
 impl YardFacts {
-    /// Found out once, by the yard.
-    pub(crate) fn look() -> Self {
+    /// Collects the facts, once, in the yard.
+    pub(crate) fn collect() -> Self {
         Self { title: TitleArea::find().ok(), oom_score: oom::own_score() }
     }
 
-    /// Raises our score for the birth of the agent; a keeper's own comes when that is dropped.
+    /// Raises the OOM score for the birth of the agent. Dropping the result sets the keeper's own score.
     pub(super) fn raise_for_agent(&self) -> Option<OomScore> {
-        OomScore::raised_from(self.oom_score?.saturating_add(LIKELIER_THAN_THE_YARD))
+        OomScore::raised_from(self.oom_score?.saturating_add(ABOVE_THE_YARD))
     }
 }
 
-/// What others see of this process. Its command line is still the yard's; without the right to change it, it
-/// stays so.
-pub(super) fn call_ourselves(name: &str, legacy: &YardFacts) -> io::Result<()> {
+/// Sets the name that `ps` shows. The command line stays the yard's where it may not be changed.
+pub(super) fn set_name(name: &str, facts: &YardFacts) -> io::Result<()> {
     rustix::thread::set_name(&CString::new(name)?)?;
-    legacy.title.map(|title| title.write(name).ok());
+    facts.title.map(|title| title.write(name).ok());
     Ok(())
 }
 
-pub(super) fn settle_in() -> io::Result<()> {
-    // A session of its own is a share of the CPU of its own: a busy neighbour takes none of it.
+/// Becomes a process of its own.
+pub(super) fn detach() -> io::Result<()> {
+    // A session of its own has a CPU share of its own, which a busy neighbour can't take.
     rustix::process::setsid()?;
-    // We go when our pen is empty, and not because somebody ended a whole group politely. The yard ignores the
-    // rest of the polite signals already, and this one it reads from a descriptor.
+    // A keeper exits when its pen is empty, not because a whole group got a TERM. The yard already ignores the
+    // other polite signals; it reads this one from a descriptor.
     kennel_sys::signals::ignore(&[Signal::TERM.as_raw()])
 }
 
-/// What can wait until the agent runs.
-pub(super) fn settle_down() {
-    // Root may; others get their share.
+/// Raises the CPU priority once the agent runs. Only root may do this.
+pub(super) fn raise_priority() {
     fs::write("/proc/self/autogroup", "-20").ok();
 }
 
@@ -71,29 +70,29 @@ pub(super) fn read_order(memfd: OwnedFd) -> io::Result<LaunchOrder> {
     LaunchOrder::decode(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Which namespace we are the init of.
+/// The pid namespace that this process is the init of.
 #[derive(Debug)]
 pub(super) enum Namespace {
-    /// None was asked for.
+    /// No namespace was requested.
     None,
-    /// A new one.
+    /// A new namespace.
     New(NamespaceInit),
-    /// A new one could not be made.
+    /// The namespace could not be created.
     Failed(io::Error),
 }
 
-/// On which side of a new namespace this process is.
+/// The side of the new namespace that this process is on.
 #[derive(Debug)]
 pub(super) enum NamespaceSide {
-    /// This is the keeper.
+    /// This process is the keeper.
     Inside(Namespace),
-    /// The keeper is that child, the init of a new pid namespace.
+    /// The keeper is this child, the init of the new namespace.
     Outside(Pid),
 }
 
-/// Makes a pid namespace, if the pen is to be one: from here on there are two processes.
-pub(super) fn enter_namespace(kind: HeldKind) -> NamespaceSide {
-    if kind != HeldKind::Namespace {
+/// Creates a pid namespace if the pen needs one. Then there are two processes.
+pub(super) fn enter_namespace(kind: PenKind) -> NamespaceSide {
+    if kind != PenKind::Pidns {
         return NamespaceSide::Inside(Namespace::None);
     }
     let with_user = !rustix::process::geteuid().is_root();
@@ -110,9 +109,9 @@ pub(super) fn enter_namespace(kind: HeldKind) -> NamespaceSide {
     }
 }
 
-/// Waits for the end of the keeper inside. If we are killed, it falls to the yard, which ends it, and with
-/// it the kernel ends everyone in the namespace.
-pub(super) fn stand_by(init: Pid) -> io::Result<()> {
+/// Waits for the keeper inside to exit. If this process is killed, that keeper is reparented to the yard, which
+/// ends it, and the kernel kills every process in the namespace.
+pub(super) fn wait_for_init(init: Pid) -> io::Result<()> {
     loop {
         match rustix::process::waitpid(Some(init), WaitOptions::empty()) {
             Ok(_) | Err(Errno::CHILD) => return Ok(()),
@@ -120,41 +119,4 @@ pub(super) fn stand_by(init: Pid) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-/// For those who have nothing but the folder: who we are. It goes into the file of the lock, which is there
-/// anyway: another file would have to be made and removed for each session. Not synced, since it is void after
-/// the next boot.
-pub(super) fn note_keeper(lock: BorrowedFd<'_>) -> io::Result<()> {
-    let own = rustix::process::getpid().as_raw_pid();
-    add_to(lock, &format!("keeper {own}\n"))
-}
-
-/// And who the agent is.
-pub(super) fn note_agent(
-    lock: BorrowedFd<'_>,
-    identity: &ProcessIdentity,
-    cgroup: Option<&Path>,
-) -> io::Result<()> {
-    let pen = cgroup.map_or_else(|| "subtree".into(), Path::to_string_lossy);
-    let ProcessIdentity { boot, pid_namespace, pid, birth } = identity;
-    let birth = match birth {
-        Birth::Inode(inode) => format!("inode {inode}"),
-        Birth::Tick(tick) => format!("tick {tick}"),
-    };
-    let agent = format!("agent {pid} {birth} boot {boot} namespace {pid_namespace}");
-    add_to(lock, &format!("{agent}\npen {pen}\n"))
-}
-
-/// Goes on where the last one to write stopped: all share one descriptor.
-fn add_to(lock: BorrowedFd<'_>, text: &str) -> io::Result<()> {
-    let mut left = text.as_bytes();
-    while !left.is_empty() {
-        match rustix::io::write(lock, left) {
-            Ok(written) => left = &left[written..],
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }

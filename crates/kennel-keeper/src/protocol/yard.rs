@@ -1,188 +1,99 @@
-//! What the yard and its daemon say to each other, and what anyone may ask at the yard's own socket.
+//! The messages between the yard and its daemon, and the requests that any client may send to the yard's socket.
 
-use kennel_pen::wire::{Garbled, Reader, Writer};
+use kennel_pen::wire::WireMessage;
+use serde::{Deserialize, Serialize};
 
 /// A request to the yard.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum YardRequest {
-    /// From the daemon: start a keeper. With it come the order in a memfd, the launch's lock, the keeper's end
-    /// of a socket to the daemon, and maybe a standard input.
+    /// From the daemon: start a keeper. The order in a memfd, the launch's lock, the keeper's end of a socket
+    /// to the daemon, and possibly a standard input come along.
     Fork {
-        /// The daemon's number for it.
+        /// The daemon's number for the keeper.
         key: u64,
     },
-    /// From the daemon: when I have gone and no child is left, go too.
+    /// From the daemon: exit once the daemon has exited and no child is left.
     Leave,
-    /// From the daemon: I go now, and want to be started again at once, from this program.
+    /// From the daemon: it exits now. Become this program, and start a new daemon at once.
     Replace {
-        /// The path of the program; the same one if empty.
+        /// The path of the program; empty for the same program.
         program: String,
     },
-    /// From the daemon: keep this for the next one, under a name. With it comes a descriptor.
+    /// From the daemon: store the descriptor that comes along for the next daemon.
     Keep {
-        /// The name. What was kept under it goes.
+        /// The name to store it under. It replaces what was stored under that name.
         name: String,
     },
-    /// From the daemon: that need not be kept any more.
+    /// From the daemon: drop a stored descriptor.
     Forget {
         /// Its name.
         name: String,
     },
-    /// From the daemon: what is kept? A bounded number is told at once; nothing at all once that was all.
+    /// From the daemon: return stored descriptors, in the order of their names. One answer has a limited
+    /// number of them; an answer without any is the last.
     Kept {
-        /// Those whose names come after this one.
+        /// Return those whose names follow this one.
         after: String,
     },
-    /// From anyone: is there a daemon? Start one if not.
+    /// From any client: start a daemon if there is none.
     Start,
-    /// From anyone: how are things?
+    /// From any client: return the state.
     Status,
 }
 
-/// What the yard says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A report of the yard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum YardReport {
     /// A keeper was started.
     Forked {
-        /// The daemon's number for it.
+        /// The daemon's number for the keeper.
         key: u64,
         /// Its pid.
         pid: i32,
     },
     /// No keeper was started.
     NotForked {
-        /// The daemon's number for it.
+        /// The daemon's number for the keeper.
         key: u64,
         /// Why.
         why: String,
     },
-    /// A keeper has ended, and whatever it left behind that fell to the yard is gone too, unless named.
+    /// A keeper has exited. Processes that were reparented from it to the yard have ended too, unless listed.
     KeeperEnded {
         /// Its pid.
         pid: i32,
-        /// How it ended, for people to read.
+        /// A description of its exit status.
         how: String,
-        /// Those that could not be ended, for people to read.
+        /// Descriptions of the processes that could not be ended.
         left: Vec<String>,
     },
-    /// A process fell to the yard and was ended.
+    /// A process was reparented to the yard and was ended.
     Ended {
         /// Its pid.
         pid: i32,
         /// Its program.
         name: String,
     },
-    /// This is kept. With it comes its descriptor.
+    /// A stored descriptor, which comes along.
     Kept {
         /// Its name.
         name: String,
     },
-    /// That was all that is told at once.
+    /// The end of an answer to [`YardRequest::Kept`].
     KeptAll,
-    /// How things are.
+    /// The state of the yard.
     Status {
         /// The yard's pid.
         pid: i32,
-        /// The daemon's, if there is one.
+        /// The daemon's pid, if there is one.
         daemon: Option<i32>,
         /// The pids of keepers that are its children.
         keepers: Vec<i32>,
-        /// The version that it speaks.
+        /// The version of the protocol that it speaks.
         version: u32,
     },
 }
 
-impl YardRequest {
-    /// As bytes.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::default();
-        match self {
-            Self::Fork { key } => out.u8(1).u64(*key),
-            Self::Leave => out.u8(2),
-            Self::Replace { program } => out.u8(3).text(program),
-            Self::Start => out.u8(4),
-            Self::Status => out.u8(5),
-            Self::Keep { name } => out.u8(6).text(name),
-            Self::Forget { name } => out.u8(7).text(name),
-            Self::Kept { after } => out.u8(8).text(after),
-        };
-        out.finish()
-    }
+impl WireMessage for YardRequest {}
 
-    /// From bytes.
-    ///
-    /// # Errors
-    /// They make no sense.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Garbled> {
-        let mut input = Reader(bytes);
-        Ok(match input.u8()? {
-            1 => Self::Fork { key: input.u64()? },
-            2 => Self::Leave,
-            3 => Self::Replace { program: input.text()? },
-            4 => Self::Start,
-            5 => Self::Status,
-            6 => Self::Keep { name: input.text()? },
-            7 => Self::Forget { name: input.text()? },
-            8 => Self::Kept { after: input.text()? },
-            _ => return Err(Garbled),
-        })
-    }
-}
-
-impl YardReport {
-    /// As bytes.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::default();
-        match self {
-            Self::Forked { key, pid } => out.u8(1).u64(*key).i32(*pid),
-            Self::NotForked { key, why } => out.u8(2).u64(*key).text(why),
-            Self::KeeperEnded { pid, how, left } => {
-                out.u8(3).i32(*pid).text(how).list(left, |out, text| {
-                    out.text(text);
-                })
-            }
-            Self::Ended { pid, name } => out.u8(4).i32(*pid).text(name),
-            Self::Status { pid, daemon, keepers, version } => {
-                out.u8(5).i32(*pid).option(*daemon, |out, pid| {
-                    out.i32(pid);
-                });
-                out.list(keepers, |out, pid| {
-                    out.i32(*pid);
-                });
-                out.u32(*version)
-            }
-            Self::Kept { name } => out.u8(6).text(name),
-            Self::KeptAll => out.u8(7),
-        };
-        out.finish()
-    }
-
-    /// From bytes.
-    ///
-    /// # Errors
-    /// They make no sense.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Garbled> {
-        let mut input = Reader(bytes);
-        Ok(match input.u8()? {
-            1 => Self::Forked { key: input.u64()?, pid: input.i32()? },
-            2 => Self::NotForked { key: input.u64()?, why: input.text()? },
-            3 => Self::KeeperEnded {
-                pid: input.i32()?,
-                how: input.text()?,
-                left: input.list(Reader::text)?,
-            },
-            4 => Self::Ended { pid: input.i32()?, name: input.text()? },
-            5 => Self::Status {
-                pid: input.i32()?,
-                daemon: input.option(Reader::i32)?,
-                keepers: input.list(Reader::i32)?,
-                version: input.u32()?,
-            },
-            6 => Self::Kept { name: input.text()? },
-            7 => Self::KeptAll,
-            _ => return Err(Garbled),
-        })
-    }
-}
+impl WireMessage for YardReport {}

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_pen::wire::Channel;
-use kennel_sys::clone::{self, ChildSpec, GateOutcome};
+use kennel_sys::clone::{self, ChildSpec};
 use kennel_sys::reap::WaitStatus;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -75,29 +75,13 @@ impl DaemonProcess {
         let (ours, theirs) = Channel::pair()?;
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
-        let start = ChildSpec {
-            path: CString::from(c"/proc/self/exe"),
-            argv: vec![CString::new(DAEMON)?, CString::new(home.as_os_str().as_bytes())?],
-            env: environment()?,
-            folder: None,
-            umask: None,
-            limits: Vec::new(),
-            streams: [theirs.as_fd(), null.as_fd(), rustix::stdio::stderr()],
-            terminal: false,
-            cgroup: None,
-        };
-        let gated = clone::start(start).map_err(io::Error::other)?;
+        let argv = vec![CString::new(DAEMON)?, CString::new(home.as_os_str().as_bytes())?];
+        let streams = [theirs.as_fd(), null.as_fd(), rustix::stdio::stderr()];
+        let mut spec = ChildSpec::new(CString::from(c"/proc/self/exe"), argv, streams);
+        spec.env = environment()?;
+        let gated = clone::start(spec).map_err(io::Error::other)?;
         let pid = gated.pid().as_raw_pid();
-        let pidfd = match gated.open(Instant::now() + EXEC).map_err(io::Error::other)? {
-            GateOutcome::Running(pidfd) => pidfd,
-            // Reaped with all other children.
-            GateOutcome::Failed(_, error) => return Err(io::Error::other(error.error)),
-            GateOutcome::Died(_) => return Err(io::Error::other("it was killed")),
-            GateOutcome::Pending(opening) => {
-                drop(opening.give_up());
-                return Err(io::Error::other("it could not be loaded in time"));
-            }
-        };
+        let pidfd = gated.run(Instant::now() + EXEC)?;
         Ok(Self {
             pid,
             pidfd,
@@ -125,11 +109,11 @@ fn environment() -> io::Result<Vec<CString>> {
 
 /// When to start the next one.
 #[derive(Debug, Default)]
-pub(super) struct Backoff {
+pub(super) struct DaemonBackoff {
     crashes: u32,
 }
 
-impl Backoff {
+impl DaemonBackoff {
     /// It crashed; how long to wait.
     pub(super) fn crashed(&mut self, was_sound: bool) -> Duration {
         if was_sound {
@@ -152,7 +136,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_bound_and_a_sound_life_forgives() {
-        let mut backoff = Backoff::default();
+        let mut backoff = DaemonBackoff::default();
         let pauses: Vec<_> = (0..12).map(|_| backoff.crashed(false)).collect();
         assert_eq!(pauses[0], FIRST_PAUSE);
         assert!(pauses.is_sorted());

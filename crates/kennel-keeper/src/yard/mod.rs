@@ -61,8 +61,8 @@ pub fn run(config: YardConfig) -> io::Result<YardEnd> {
     match yard.serve()? {
         ForkSide::Left => Ok(YardEnd::Left),
         // All that was the yard's is closed by now.
-        ForkSide::IsKeeper(birthright, inherited) => {
-            reuse::serve(birthright, &inherited, |error| {
+        ForkSide::IsKeeper(descriptors, inherited) => {
+            reuse::serve(descriptors, &inherited, |error| {
                 serve::complain(&format!("a keeper gives up: {error}"));
             })
         }

@@ -7,7 +7,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_pen::{EndOutcome, HomeId, OtherChildren, Pen, PenName, RemovalFailure, SessionId};
+use kennel_pen::{EndOutcome, HomeId, OtherChildren, Pen, PenId, PenName, RemovalFailure};
 use kennel_sys::reap::WaitStatus;
 use rustix::process::Signal;
 
@@ -35,11 +35,11 @@ pub(super) enum OrphansLeft {
 impl Orphans {
     /// Takes all children but these.
     pub(super) fn gather(home: &HomeId, known: &[i32]) -> io::Result<Self> {
-        let session = SessionId::parse("yard").map_err(io::Error::other)?;
+        let session = PenId::parse("yard").map_err(io::Error::other)?;
         let name = PenName { home: home.clone(), session };
         // First of all: a pen that does not know them would strike at them when it is dropped.
         let known = OtherChildren::of(known.iter().copied())?;
-        let pen = Pen::take_over(name, None, None, known).map_err(io::Error::other)?;
+        let pen = Pen::adopt_children(name, known).map_err(io::Error::other)?;
         Ok(Self { pen, asked: false })
     }
 
@@ -50,7 +50,7 @@ impl Orphans {
 
     /// A child that is none.
     pub(super) fn add_known(&mut self, pid: i32) -> io::Result<()> {
-        self.pen.add_stranger(pid)
+        self.pen.add_other(pid)
     }
 
     /// Ends them: asks them until this moment, which never blocks; then kills them, for a while.
@@ -83,6 +83,6 @@ impl Orphans {
 
     /// The known ones that have ended meanwhile.
     pub(super) fn known_ended(&mut self) -> Vec<(i32, WaitStatus)> {
-        self.pen.strangers_ended()
+        self.pen.others_exited()
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use kennel_pen::wire::{Channel, Received};
+use kennel_pen::wire::{Channel, Received, WireMessage};
 use kennel_pen::{HomeId, HostSupport};
 use kennel_sys::fork::{Forked, fork_alone, leave_at_once};
 use kennel_sys::pidfd;
@@ -19,7 +19,7 @@ use rustix::process::Signal;
 
 use super::YardConfig;
 use super::begin::{listen, raise_limits, take_locks};
-use super::daemon::{Backoff, DaemonExit, DaemonProcess};
+use super::daemon::{DaemonBackoff, DaemonExit, DaemonProcess};
 use super::orphans::{GRACE, Orphans, OrphansLeft};
 use super::resume::{YardResume, become_program};
 use super::yard_store::YardStore;
@@ -76,12 +76,12 @@ pub(super) struct YardServer {
     /// The home itself, locked as well: a lock file can be deleted, and made anew by the next.
     home_lock: OwnedFd,
     /// What this machine offers, found out once, for all keepers.
-    ground: HostSupport,
-    legacy: YardFacts,
+    support: HostSupport,
+    facts: YardFacts,
     listener: OwnedFd,
     signals: SignalFd,
     daemon: Option<DaemonProcess>,
-    backoff: Backoff,
+    backoff: DaemonBackoff,
     start_at: Option<Instant>,
     future: AfterDaemon,
     /// Somebody asked for a daemon while the last one was about to leave.
@@ -128,18 +128,18 @@ impl YardServer {
         signals::ignore(&ignored.map(Signal::as_raw))?;
         let signals = SignalFd::new(&[Signal::CHILD.as_raw(), Signal::TERM.as_raw()])?;
         raise_limits();
-        let ground = HostSupport::survey(&home_id);
+        let support = HostSupport::survey(&home_id);
         Ok(Some(Self {
             home,
             home_id,
             lock,
             home_lock,
-            ground,
-            legacy: YardFacts::look(),
+            support,
+            facts: YardFacts::collect(),
             listener,
             signals,
             daemon: None,
-            backoff: Backoff::default(),
+            backoff: DaemonBackoff::default(),
             start_at: Some(Instant::now()),
             future: AfterDaemon::Serve,
             wanted_again: false,
@@ -159,9 +159,9 @@ impl YardServer {
             match self.turn() {
                 Ok(YardTurn::Next) => {}
                 Ok(YardTurn::Last) => return Ok(ForkSide::Left),
-                Ok(YardTurn::IsKeeper(birthright)) => {
-                    let Self { ground, legacy, .. } = self;
-                    return Ok(ForkSide::IsKeeper(birthright, YardInheritance { ground, legacy }));
+                Ok(YardTurn::IsKeeper(descriptors)) => {
+                    let Self { support, facts, .. } = self;
+                    return Ok(ForkSide::IsKeeper(descriptors, YardInheritance { support, facts }));
                 }
                 // What goes wrong (no descriptors, no memory) goes wrong for now. Leaving would leave
                 // everyone's children to nobody.
@@ -324,8 +324,8 @@ impl YardServer {
             };
             match YardRequest::decode(&bytes) {
                 Ok(YardRequest::Fork { key }) => {
-                    if let Some(birthright) = self.fork_keeper(key, descriptors) {
-                        return Ok(Some(birthright));
+                    if let Some(descriptors) = self.fork_keeper(key, descriptors) {
+                        return Ok(Some(descriptors));
                     }
                 }
                 Ok(YardRequest::Status) => self.tell_daemon(&self.status()),
@@ -375,9 +375,9 @@ impl YardServer {
         fault::point("yard.fork");
         match fork_alone() {
             Ok(Forked::Child) => {
-                let birthright = LaunchDescriptors::new(descriptors);
+                let descriptors = LaunchDescriptors::new(descriptors);
                 // What can't be a keeper must not go on as a second yard.
-                return birthright.or_else(|| leave_at_once(1));
+                return descriptors.or_else(|| leave_at_once(1));
             }
             Ok(Forked::Parent(pid)) => {
                 fault::point("yard.forked");

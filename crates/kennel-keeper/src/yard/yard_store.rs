@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Bound;
 
-use kennel_pen::wire::{Channel, Delivery};
+use kennel_pen::wire::{Channel, Delivery, WireMessage};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::FdFlags;
 

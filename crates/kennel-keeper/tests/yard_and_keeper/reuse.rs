@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use kennel_keeper::KeeperClient;
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest, LaunchOrder};
 use kennel_pen::Status;
-use kennel_pen::holder::HeldKind;
+use kennel_types::PenKind;
 
 use super::{Daemon, Launch, name_of};
 
-fn order(daemon: &Daemon, number: u32, kind: HeldKind) -> LaunchOrder {
+fn order(daemon: &Daemon, number: u32, kind: PenKind) -> LaunchOrder {
     let mut order = daemon.order(&format!("s{number}"), &format!("echo {number}; exit {number}"));
     order.kind = kind;
     order
@@ -48,14 +48,14 @@ fn session_of(pid: i32) -> String {
 }
 
 pub(super) fn one_after_another(daemon: &mut Daemon) {
-    let first = order(daemon, 1, HeldKind::Subtree);
+    let first = order(daemon, 1, PenKind::Subtree);
     let mut launch = daemon.fork(&first);
     see_through(&mut launch, 1);
     assert_eq!(name_of(launch.pid), "kennel-spare");
     assert_eq!(session_of(launch.pid), launch.pid.to_string(), "it has a session of its own");
     let mut before = 0;
     for number in 2..30 {
-        let next = order(daemon, number, HeldKind::Auto);
+        let next = order(daemon, number, PenKind::Auto);
         daemon.give(&mut launch, &next);
         assert_eq!(name_of(launch.pid), "kennel-keeper");
         see_through(&mut launch, number);
@@ -69,7 +69,7 @@ pub(super) fn one_after_another(daemon: &mut Daemon) {
 
 /// Whoever comes late for a launch does not end up with another one.
 pub(super) fn not_reached_by_the_former_way(daemon: &mut Daemon) {
-    let first = order(daemon, 1, HeldKind::Subtree);
+    let first = order(daemon, 1, PenKind::Subtree);
     let mut launch = daemon.fork(&first);
     launch.run();
     launch.gone();
@@ -78,7 +78,7 @@ pub(super) fn not_reached_by_the_former_way(daemon: &mut Daemon) {
     let folder = launch.folder.clone();
     launch.tell(&KeeperRequest::Release);
     assert_eq!(launch.says(), KeeperReport::Free);
-    let second = order(daemon, 2, HeldKind::Subtree);
+    let second = order(daemon, 2, PenKind::Subtree);
     daemon.give(&mut launch, &second);
     assert!(late.send(&KeeperRequest::Kill).is_err(), "nobody hears it");
     assert!(KeeperClient::connect(&folder).is_err(), "its socket leads nowhere");
@@ -87,14 +87,14 @@ pub(super) fn not_reached_by_the_former_way(daemon: &mut Daemon) {
 }
 
 pub(super) fn goes_with_its_daemon(daemon: &mut Daemon) {
-    let first = order(daemon, 1, HeldKind::Subtree);
+    let first = order(daemon, 1, PenKind::Subtree);
     let mut launch = daemon.fork(&first);
     see_through(&mut launch, 1);
     // Late words to the former launch are none to it.
     for word in [KeeperRequest::Kill, KeeperRequest::Release, KeeperRequest::Open] {
         launch.tell(&word);
     }
-    let second = order(daemon, 2, HeldKind::Subtree);
+    let second = order(daemon, 2, PenKind::Subtree);
     daemon.give(&mut launch, &second);
     see_through(&mut launch, 2);
     assert_eq!(daemon.keeper_ended(&mut launch).0, "exited with code 0");
@@ -102,7 +102,7 @@ pub(super) fn goes_with_its_daemon(daemon: &mut Daemon) {
 }
 
 pub(super) fn the_init_of_a_namespace_is_not_used_again(daemon: &mut Daemon) {
-    let order = order(daemon, 1, HeldKind::Namespace);
+    let order = order(daemon, 1, PenKind::Pidns);
     let mut launch = daemon.fork(&order);
     launch.tell(&KeeperRequest::Go);
     if !matches!(launch.says(), KeeperReport::Born { .. }) {

@@ -7,11 +7,11 @@ use super::*;
 const LIMIT: Duration = Duration::from_secs(1);
 
 /// The pens that can be had here, each with a name for its session.
-fn pens() -> Vec<(&'static str, HeldKind)> {
+fn pens() -> Vec<(&'static str, PenKind)> {
     let home = HomeId::random().unwrap();
-    let mut pens = vec![("subtree", HeldKind::Subtree)];
+    let mut pens = vec![("subtree", PenKind::Subtree)];
     match HostSupport::survey(&home).cgroup() {
-        Ok(_) => pens.push(("cgroup", HeldKind::Cgroup)),
+        Ok(_) => pens.push(("cgroup", PenKind::Cgroup)),
         Err(why) => eprintln!("SKIPPED in a cgroup: {why}"),
     }
     pens
@@ -41,7 +41,7 @@ fn lives_for(launch: &Launch, how_long: Duration) {
 }
 
 /// In this pen, under a name that no test beside this one has.
-fn in_pen(order: LaunchOrder, kind: HeldKind) -> LaunchOrder {
+fn in_pen(order: LaunchOrder, kind: PenKind) -> LaunchOrder {
     let name = PenName::random(order.name.home.clone()).unwrap();
     LaunchOrder { kind, name, ..order }
 }

@@ -1,9 +1,11 @@
-//! A socket between two processes of Kennel: whole messages, with descriptors where needed.
+//! A socket between two of Kennel's processes that carries whole messages, with descriptors where needed.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
+use rustix::event::PollFlags;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -14,59 +16,59 @@ use rustix::net::{
 const DESCRIPTORS: usize = 8;
 
 thread_local! {
-    /// Where messages arrive: made once, and not cleared for each.
+    /// The buffer for received messages: allocated once for each thread.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// One end of the socket; never blocks.
+/// One end of the socket. It never blocks.
 #[derive(Debug)]
 pub struct Channel {
     socket: OwnedFd,
-    /// The longest message that may come.
+    /// The longest message that the peer may send.
     longest: usize,
 }
 
-/// What came.
+/// The result of a receive.
 #[derive(Debug)]
 #[must_use]
 pub enum Received {
     /// A message.
     Message(Vec<u8>, Vec<OwnedFd>),
-    /// Nothing, so far.
+    /// No message has arrived yet.
     Nothing,
-    /// The other side is gone.
+    /// The peer has closed its end.
     End,
 }
 
-/// What became of a message.
+/// The result of a send.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Delivery {
-    /// It is on its way.
+    /// The kernel has the message.
     Sent,
-    /// The other side does not read; try later.
+    /// The peer does not read: try again later.
     Full,
-    /// The other side is gone.
+    /// The peer has closed its end.
     Closed,
 }
 
 impl Channel {
-    /// A pair of sockets that never block.
+    /// Creates a pair of connected sockets that never block.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
     }
 
-    /// Around a socket that does not block, for messages up to this length.
+    /// Wraps a non-blocking socket, for messages up to this length.
     #[must_use]
     pub fn new(socket: OwnedFd, longest: usize) -> Self {
         Self { socket, longest }
     }
 
-    /// The socket itself.
+    /// Returns the socket itself.
     #[must_use]
     pub fn into_socket(self) -> OwnedFd {
         self.socket
@@ -75,7 +77,7 @@ impl Channel {
     /// Sends a message, without waiting.
     ///
     /// # Errors
-    /// It can't be sent at all: it is too long.
+    /// The message is too long to be sent at all.
     pub fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<Delivery> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -92,10 +94,10 @@ impl Channel {
         }
     }
 
-    /// Takes the next message, without waiting.
+    /// Receives the next message, without waiting.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn receive(&self) -> io::Result<Received> {
         BUFFER.with_borrow_mut(|buffer| {
             if buffer.len() < self.longest {
@@ -108,8 +110,8 @@ impl Channel {
     fn receive_into(&self, buffer: &mut [u8]) -> io::Result<Received> {
         loop {
             match self.receive_once(buffer) {
-                // The other side went without having read all that we said. The kernel says so once, before what it
-                // said itself, which is still to be heard.
+                // The peer closed its end before it had read everything. The kernel reports that once, ahead of
+                // the peer's own messages, which can still be received.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
                 received => return received,
             }
@@ -136,7 +138,7 @@ impl Channel {
             })
             .flatten()
             .collect();
-        // No message of ours is empty, so this is the end of the stream.
+        // No message is empty, so this is the end of the stream.
         if length == 0 {
             return Ok(Received::End);
         }
@@ -156,6 +158,74 @@ impl AsRawFd for Channel {
     }
 }
 
+/// A channel with a queue for messages that the peer is too slow to read.
+#[derive(Debug)]
+pub struct QueuedChannel {
+    channel: Channel,
+    queue: VecDeque<Vec<u8>>,
+}
+
+impl QueuedChannel {
+    /// Wraps a channel, with an empty queue.
+    #[must_use]
+    pub fn new(channel: Channel) -> Self {
+        Self { channel, queue: VecDeque::new() }
+    }
+
+    /// The channel itself.
+    #[must_use]
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Returns the socket, without what is queued.
+    #[must_use]
+    pub fn into_socket(self) -> OwnedFd {
+        self.channel.into_socket()
+    }
+
+    /// How many messages are queued.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Sends a message, or queues it behind the others. A descriptor goes along only if the message can be
+    /// sent at once, and such a message overtakes queued ones. A message to a peer that has closed its end,
+    /// or that is too long, is dropped: the peer's own messages can still be received.
+    pub fn send(&mut self, message: Vec<u8>, descriptor: Option<BorrowedFd<'_>>) {
+        if self.queue.is_empty() || descriptor.is_some() {
+            match self.channel.send(&message, descriptor.as_slice()) {
+                Ok(Delivery::Full) => {}
+                Ok(Delivery::Sent | Delivery::Closed) | Err(_) => return,
+            }
+        }
+        self.queue.push_back(message);
+    }
+
+    /// Sends queued messages until the peer does not read.
+    pub fn flush(&mut self) {
+        while let Some(message) = self.queue.front() {
+            match self.channel.send(message, &[]) {
+                Ok(Delivery::Full) => return,
+                Ok(Delivery::Sent | Delivery::Closed) | Err(_) => drop(self.queue.pop_front()),
+            }
+        }
+    }
+
+    /// What to poll for: messages of the peer, and room for queued ones.
+    #[must_use]
+    pub fn poll_flags(&self) -> PollFlags {
+        if self.queue.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
+    }
+}
+
+impl AsFd for QueuedChannel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -170,16 +240,19 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_of_one_who_did_not_listen_are_heard() {
+    fn messages_of_a_peer_that_closed_without_reading_are_received() {
         let (one, other) = pair();
-        for word in [b"a", b"b"] {
-            assert!(matches!(other.send(word, &[]).unwrap(), Delivery::Sent));
+        for message in [b"a", b"b"] {
+            assert!(matches!(other.send(message, &[]).unwrap(), Delivery::Sent));
         }
         assert!(matches!(one.send(b"not read", &[]).unwrap(), Delivery::Sent));
         drop(other);
-        for word in [b"a", b"b"] {
-            let heard = one.receive().unwrap();
-            assert!(matches!(&heard, Received::Message(bytes, _) if bytes == word), "{heard:?}");
+        for message in [b"a", b"b"] {
+            let received = one.receive().unwrap();
+            assert!(
+                matches!(&received, Received::Message(bytes, _) if bytes == message),
+                "{received:?}"
+            );
         }
         assert!(matches!(one.receive().unwrap(), Received::End));
         assert!(matches!(one.receive().unwrap(), Received::End));

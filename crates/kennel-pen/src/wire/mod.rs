@@ -1,12 +1,7 @@
-//! How processes of Kennel speak to each other: messages over a local socket, with descriptors.
+//! How Kennel's own processes talk to each other: messages with descriptors over a local socket.
 
-mod bytes;
 mod channel;
-mod values;
+mod message;
 
-pub use bytes::{Garbled, Reader, Writer};
-pub use channel::{Channel, Delivery, Received};
-pub use values::{
-    read_identity, read_member, read_status, read_survivor, read_usage, write_identity,
-    write_member, write_status, write_survivor, write_usage,
-};
+pub use channel::{Channel, Delivery, QueuedChannel, Received};
+pub use message::{MalformedMessage, WireMessage, optional_os_path, os_path};

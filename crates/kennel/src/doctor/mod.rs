@@ -9,7 +9,7 @@ mod print;
 mod trial;
 
 use clap::Args;
-use kennel_pen::holder::HeldKind;
+use kennel_pen::PenKind;
 use serde::Serialize;
 
 use crate::command_error::CommandError;
@@ -64,12 +64,9 @@ pub(crate) fn doctor(
 }
 
 fn examine(config: &Config, home: Option<&Home>) -> DoctorReport {
-    let pens = [
-        ("cgroup", HeldKind::Cgroup),
-        ("subtree", HeldKind::Subtree),
-        ("pidns", HeldKind::Namespace),
-    ]
-    .map(|(name, kind)| Trial::run(name, kind, home.map(|home| &home.id)));
+    let pens =
+        [("cgroup", PenKind::Cgroup), ("subtree", PenKind::Subtree), ("pidns", PenKind::Pidns)]
+            .map(|(name, kind)| Trial::run(name, kind, home.map(|home| &home.id)));
     let works = |wanted: &str| pens.iter().any(|trial| trial.kind == wanted && trial.works);
     // The choice of `--pen auto`. A namespace changes what a program sees, so it is never the
     // default.

@@ -4,7 +4,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kennel_pen::holder::{Event, Held, HeldError, HeldKind, HolderProgram, Order};
+use kennel_pen::PenKind;
+use kennel_pen::supervisor::{
+    PenLaunch, SupervisorError, SupervisorEvent, SupervisorHandle, SupervisorProgram,
+};
 use kennel_pen::{Command, HomeId, PenName, Status};
 use kennel_sys::fork::{Forked, fork_alone};
 use serde::Serialize;
@@ -35,8 +38,8 @@ impl Trial {
     /// Only a cgroup's folder can outlive the test. It gets the id of this home, so that a daemon
     /// can remove it. The other pens get a random id, so that no home reports their processes as
     /// strays.
-    pub(crate) fn run(kind: &'static str, held: HeldKind, home: Option<&HomeId>) -> Self {
-        match try_pen(held, home.filter(|_| held == HeldKind::Cgroup)) {
+    pub(crate) fn run(kind: &'static str, held: PenKind, home: Option<&HomeId>) -> Self {
+        match try_pen(held, home.filter(|_| held == PenKind::Cgroup)) {
             Ok(took) => {
                 let milliseconds = (took.as_secs_f64() * 10_000.0).round() / 10.0;
                 Self { kind, works: true, why: None, ended_in_ms: Some(milliseconds) }
@@ -48,13 +51,13 @@ impl Trial {
     }
 }
 
-fn try_pen(kind: HeldKind, home: Option<&HomeId>) -> anyhow::Result<Duration> {
+fn try_pen(kind: PenKind, home: Option<&HomeId>) -> anyhow::Result<Duration> {
     let soon = || Instant::now() + STEP;
     let mut command = Command::new("/proc/self/exe");
     command.arg(TRIAL).folder("/");
     let home = home.cloned().map_or_else(HomeId::random, Ok)?;
-    let order = Order::new(PenName::random(home)?, command).kind(kind).linger(STEP);
-    let mut held = HolderProgram::this_one().launch(order, soon())?.open(soon())?;
+    let order = PenLaunch::new(PenName::random(home)?, command).kind(kind).linger(STEP);
+    let mut held = SupervisorProgram::this_one().launch(order, soon())?.open(soon())?;
     match wait_exit(&mut held)? {
         Some(Status::Code(0)) => {}
         Some(status) => anyhow::bail!("the test command {status}"),
@@ -71,10 +74,10 @@ fn try_pen(kind: HeldKind, home: Option<&HomeId>) -> anyhow::Result<Duration> {
 
 /// Waits until the pen sees exactly the daemon. The intermediate process may exit after the
 /// command, and a process that is just being re-parented may be missing from a list.
-fn wait_for_daemon(held: &mut Held) -> anyhow::Result<()> {
+fn wait_for_daemon(held: &mut SupervisorHandle) -> anyhow::Result<()> {
     let deadline = Instant::now() + STEP;
     loop {
-        let left = held.members(deadline)?.into_iter().filter(|member| !member.dead).count();
+        let left = held.processes(deadline)?.into_iter().filter(|member| !member.dead).count();
         if left == 1 {
             return Ok(());
         }
@@ -84,11 +87,11 @@ fn wait_for_daemon(held: &mut Held) -> anyhow::Result<()> {
     }
 }
 
-fn wait_exit(held: &mut Held) -> Result<Option<Status>, HeldError> {
+fn wait_exit(held: &mut SupervisorHandle) -> Result<Option<Status>, SupervisorError> {
     let deadline = Instant::now() + STEP;
     loop {
         match held.next_event(deadline)? {
-            Some(Event::Exited(status)) => return Ok(Some(status)),
+            Some(SupervisorEvent::Exited(status)) => return Ok(Some(status)),
             Some(_) => {}
             None => return Ok(None),
         }

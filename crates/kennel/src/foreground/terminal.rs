@@ -2,7 +2,7 @@
 
 use std::io;
 
-use kennel_keeper::protocol::TerminalSettings;
+use kennel_keeper::protocol::terminal_settings;
 use kennel_pen::Size;
 use kennel_sys::terminal;
 use kennel_types::{TerminalSize, api};
@@ -79,6 +79,5 @@ pub(crate) fn like_ours() -> TerminalSize {
 
 /// Returns the settings of the user's terminal.
 pub(crate) fn settings() -> Option<api::TerminalSettings> {
-    let settings = TerminalSettings::from(&tcgetattr(rustix::stdio::stdin()).ok()?);
-    Some(api::TerminalSettings { modes: settings.modes, characters: settings.characters })
+    tcgetattr(rustix::stdio::stdin()).ok().as_ref().map(terminal_settings)
 }

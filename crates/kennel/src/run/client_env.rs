@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
+use kennel_sys::resources::RESOURCES;
 use rustix::fs::Mode;
 use rustix::process::Resource;
 
@@ -24,26 +25,6 @@ const RESERVED: [&str; 8] = [
     "KENNEL_SOCKET",
     "KENNEL_TOKEN",
     "KENNEL_TOKEN_FILE",
-];
-
-/// All resources that can be limited.
-const RESOURCES: [Resource; 16] = [
-    Resource::Cpu,
-    Resource::Fsize,
-    Resource::Data,
-    Resource::Stack,
-    Resource::Core,
-    Resource::Rss,
-    Resource::Nproc,
-    Resource::Nofile,
-    Resource::Memlock,
-    Resource::As,
-    Resource::Locks,
-    Resource::Sigpending,
-    Resource::Msgqueue,
-    Resource::Nice,
-    Resource::Rtprio,
-    Resource::Rttime,
 ];
 
 /// Builds the environment: our own variables, then files, then `--env`; the last value wins. The

@@ -123,7 +123,7 @@ as_root_and_as_a_user! {
         let ended = run(&scene, &["--memory", "1G"], "exit 3");
         assert_eq!(ended.code, 203, "{ended:?}");
         assert!(ended.stderr.contains("no limit on memory"), "{ended:?}");
-        assert!(ended.stderr.contains("is in this cgroup too"), "{ended:?}");
+        assert!(ended.stderr.contains("is also in this cgroup"), "{ended:?}");
         let ended = run(&scene, &["--memory", "1G", "--best-effort"], "exit 3");
         assert_eq!(ended.code, 3, "{ended:?}");
         assert!(!scene.cgroup().join("kennel-supervisor").exists(), "nobody was moved");

@@ -161,7 +161,7 @@ fn examine(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> RescuedSess
         session.pen = state.cgroup.map(|path| path.display().to_string());
     }
     if session.pen.is_none() && session.is_live() {
-        let name = kennel_pen::SessionId::parse(&session.id).ok();
+        let name = kennel_pen::PenId::parse(&session.id).ok();
         let name = name.map(|session| PenName { home: home.id.clone(), session });
         let pens =
             name.map(|name| HostSupport::find_pens(&name).unwrap_or_default()).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 use kennel_pen::Status;
 use kennel_testing::{alive, eventually};
 
-use crate::scene::{Place, soon};
+use crate::scene::{TestHome, soon};
 
 fn descriptors(pid: i32) -> BTreeSet<String> {
     let entries =
@@ -28,34 +28,34 @@ fn wait_at_gate(pid: i32) {
 
 #[test]
 fn a_gated_process_is_known_holds_only_its_gate_and_has_not_run() {
-    for kind in Place::kinds() {
-        let place = Place::new();
-        let gated = place.launch(kind, &["sleep"]).expect("launched");
+    for kind in TestHome::kinds() {
+        let home = TestHome::new();
+        let gated = home.launch(kind, &["sleep"]).expect("launched");
         let identity = gated.identity().clone();
         assert!(identity.exists().expect("asked"));
         wait_at_gate(identity.pid);
-        assert!(place.pids().is_empty(), "the program has not run");
+        assert!(home.pids().is_empty(), "the program has not run");
 
         let mut held = gated.open(soon()).expect("opened");
-        eventually("the program runs", || place.pids() == [identity.pid]);
+        eventually("the program runs", || home.pids() == [identity.pid]);
         held.kill().expect("asked");
         let gone = held.wait_gone(soon()).expect("answered").expect("gone");
-        assert_eq!(gone.status, Status::Signal { signal: 9, core: false, oom: false });
+        assert_eq!(gone.status, Some(Status::Signal { signal: 9, core: false, oom: false }));
         assert!(!identity.exists().expect("asked"));
-        place.assert_nothing_left();
+        home.assert_nothing_left();
     }
 }
 
 #[test]
 fn dropping_a_gated_process_leaves_nothing_and_runs_nothing() {
-    for kind in Place::kinds() {
-        let place = Place::new();
-        let gated = place.launch(kind, &["sleep"]).expect("launched");
+    for kind in TestHome::kinds() {
+        let home = TestHome::new();
+        let gated = home.launch(kind, &["sleep"]).expect("launched");
         let identity = gated.identity().clone();
         drop(gated);
-        place.assert_nothing_left();
+        home.assert_nothing_left();
         assert!(!identity.exists().expect("asked"));
-        assert!(place.pids().is_empty(), "the program never ran");
+        assert!(home.pids().is_empty(), "the program never ran");
     }
 }
 
@@ -64,15 +64,15 @@ fn dropping_a_gated_process_leaves_nothing_and_runs_nothing() {
 #[test]
 fn many_launches_at_once_do_not_hold_each_others_gates_open() {
     const THREADS: usize = 12;
-    for kind in Place::kinds() {
-        let place = Arc::new(Place::new());
+    for kind in TestHome::kinds() {
+        let home = Arc::new(TestHome::new());
         let barrier = Arc::new(Barrier::new(THREADS));
         let threads = (0..THREADS)
             .map(|_| {
-                let (place, barrier) = (place.clone(), barrier.clone());
+                let (home, barrier) = (home.clone(), barrier.clone());
                 std::thread::spawn(move || {
                     barrier.wait();
-                    place.launch(kind, &["sleep"]).expect("launched")
+                    home.launch(kind, &["sleep"]).expect("launched")
                 })
             })
             .collect::<Vec<_>>();
@@ -88,6 +88,6 @@ fn many_launches_at_once_do_not_hold_each_others_gates_open() {
             eventually("it vanishes", || !identity.exists().expect("asked"));
             assert!(gated.iter().all(|other| alive(other.identity().pid)), "the others wait on");
         }
-        place.assert_nothing_left();
+        home.assert_nothing_left();
     }
 }

@@ -4,24 +4,25 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use kennel_pen::holder::{Event, HeldKind};
+use kennel_pen::PenKind;
+use kennel_pen::supervisor::SupervisorEvent;
 use kennel_pen::{Command, ResourceLimit, Status, StdStream, StdStreams};
 use kennel_testing::eventually;
 use rustix::process::Signal;
 
-use crate::scene::{Place, soon};
+use crate::scene::{TestHome, soon};
 
 #[test]
 fn members_usage_and_signals_are_those_of_the_whole_tree() {
-    for kind in Place::kinds() {
-        let place = Place::new();
+    for kind in TestHome::kinds() {
+        let home = TestHome::new();
         let mut held =
-            place.launch(kind, &["setsid", "3"]).and_then(|g| g.open(soon())).expect("runs");
-        eventually("all are up", || place.pids().len() == 4);
-        let members = held.members(soon()).expect("listed");
+            home.launch(kind, &["setsid", "3"]).and_then(|g| g.open(soon())).expect("runs");
+        eventually("all are up", || home.pids().len() == 4);
+        let members = held.processes(soon()).expect("listed");
         let mut pids = members.iter().map(|member| member.pid).collect::<Vec<_>>();
         pids.sort_unstable();
-        let mut expected = place.pids();
+        let mut expected = home.pids();
         expected.sort_unstable();
         assert_eq!(pids, expected);
         let usage = held.usage(soon()).expect("counted");
@@ -30,36 +31,40 @@ fn members_usage_and_signals_are_those_of_the_whole_tree() {
 
         held.signal(Signal::STOP).expect("asked");
         eventually("all are stopped", || {
-            held.members(soon()).expect("listed").iter().all(|member| member.state == 'T')
+            held.processes(soon()).expect("listed").iter().all(|member| member.state == 'T')
         });
         held.stop(None).expect("asked");
         let gone = held.wait_gone(soon()).expect("answered").expect("gone");
-        assert_eq!(gone.status.shell_code(), Some(143), "TERM is followed by CONT");
-        place.assert_nothing_left();
+        assert_eq!(
+            gone.status.as_ref().and_then(Status::shell_code),
+            Some(143),
+            "TERM is followed by CONT"
+        );
+        home.assert_nothing_left();
     }
 }
 
 /// B8: the stop belongs to the holder; whoever asked may vanish.
 #[test]
 fn a_stop_is_carried_out_when_its_caller_is_gone() {
-    for kind in Place::kinds() {
-        let place = Place::new();
-        let command = place.agent(&["ignore-term", "2"]);
-        let order = place.order(kind, command).grace(Duration::from_secs(3600));
+    for kind in TestHome::kinds() {
+        let home = TestHome::new();
+        let command = home.agent(&["ignore-term", "2"]);
+        let order = home.order(kind, command).grace(Duration::from_secs(3600));
         let held =
-            Place::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
-        eventually("all are up", || place.pids().len() == 3);
+            TestHome::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
+        eventually("all are up", || home.pids().len() == 3);
         held.stop(None).expect("asked");
         drop(held);
-        place.assert_nothing_left();
+        home.assert_nothing_left();
     }
 }
 
 #[test]
 fn every_wait_has_a_deadline() {
-    let place = Place::new();
+    let home = TestHome::new();
     let mut held =
-        place.launch(HeldKind::Subtree, &["sleep"]).and_then(|g| g.open(soon())).expect("runs");
+        home.launch(PenKind::Subtree, &["sleep"]).and_then(|g| g.open(soon())).expect("runs");
     let start = Instant::now();
     let event =
         held.next_event(Instant::now() + Duration::from_millis(50)).expect("the holder lives");
@@ -67,20 +72,21 @@ fn every_wait_has_a_deadline() {
     assert!(start.elapsed() >= Duration::from_millis(50));
     assert_eq!(held.wait_gone(Instant::now()).expect("the holder lives"), None);
     drop(held);
-    place.assert_nothing_left();
+    home.assert_nothing_left();
 }
 
 #[test]
 fn pipes_carry_what_was_written_and_printed() {
-    for kind in Place::kinds() {
-        let place = Place::new();
-        let mut command = place.agent(&["echo"]);
+    for kind in TestHome::kinds() {
+        let home = TestHome::new();
+        let mut command = home.agent(&["echo"]);
         command.streams(StdStreams::Each {
             stdin: StdStream::Pipe,
             stdout: StdStream::Pipe,
             stderr: StdStream::Null,
         });
-        let gated = Place::program().launch(place.order(kind, command), soon()).expect("launched");
+        let gated =
+            TestHome::program().launch(home.order(kind, command), soon()).expect("launched");
         let (mut held, ends) = gated.open_with_ends(soon()).expect("opened");
         let mut stdin = File::from(ends.stdin.expect("a pipe"));
         stdin.write_all(b"over the fence\n").expect("written");
@@ -89,15 +95,15 @@ fn pipes_carry_what_was_written_and_printed() {
         File::from(ends.stdout.expect("a pipe")).read_to_string(&mut text).expect("read");
         assert_eq!(text, "over the fence\n");
         let gone = held.wait_gone(soon()).expect("answered").expect("gone");
-        assert_eq!(gone.status, Status::Code(0));
-        place.assert_nothing_left();
+        assert_eq!(gone.status, Some(Status::Code(0)));
+        home.assert_nothing_left();
     }
 }
 
 #[test]
 fn limits_and_umask_are_those_of_the_command() {
-    let place = Place::new();
-    let mut command = place.agent(&["report"]);
+    let home = TestHome::new();
+    let mut command = home.agent(&["report"]);
     // RLIMIT_NOFILE is 7, RLIMIT_CORE is 4.
     command.limit(ResourceLimit { resource: 7, soft: 77, hard: 99 }).limit(ResourceLimit {
         resource: 4,
@@ -110,8 +116,8 @@ fn limits_and_umask_are_those_of_the_command() {
         stdout: StdStream::Pipe,
         stderr: StdStream::Null,
     });
-    let order = place.order(HeldKind::Subtree, command);
-    let gated = Place::program().launch(order, soon()).expect("launched");
+    let order = home.order(PenKind::Subtree, command);
+    let gated = TestHome::program().launch(order, soon()).expect("launched");
     let (mut held, ends) = gated.open_with_ends(soon()).expect("opened");
     let mut text = String::new();
     File::from(ends.stdout.expect("a pipe")).read_to_string(&mut text).expect("read");
@@ -122,62 +128,64 @@ fn limits_and_umask_are_those_of_the_command() {
         "{text}"
     );
     assert!(text.contains("123"), "{text}");
-    place.assert_nothing_left();
+    home.assert_nothing_left();
 }
 
 /// A core that was dumped is told, one that was not isn't.
 #[test]
 fn a_status_tells_whether_a_core_was_dumped() {
-    let place = Place::new();
+    let home = TestHome::new();
     for (limit, script) in
         [("0", "ulimit -c 0; kill -ABRT $$"), ("unlimited", "ulimit -c unlimited; kill -ABRT $$")]
     {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", script]).folder(place.folder.path());
-        let order = place.order(HeldKind::Subtree, command);
+        command.args(["-c", script]).folder(home.folder.path());
+        let order = home.order(PenKind::Subtree, command);
         let mut held =
-            Place::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
+            TestHome::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
         let gone = held.wait_gone(soon()).expect("answered").expect("gone");
-        let Status::Signal { signal: 6, core, oom: false } = gone.status else {
+        let Some(Status::Signal { signal: 6, core, oom: false }) = gone.status else {
             panic!("{:?}", gone.status)
         };
-        let files = std::fs::read_dir(place.folder.path()).expect("listed").flatten();
+        let files = std::fs::read_dir(home.folder.path()).expect("listed").flatten();
         let dumped =
             files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with("core"));
         assert!(core || !dumped, "limit {limit}: a core is there, and was not told");
         assert!(!core || limit != "0", "no core was allowed, yet one was told");
     }
-    place.assert_nothing_left();
+    home.assert_nothing_left();
 }
 
 /// What an agent leaves behind is told before it is ended.
 #[test]
 fn what_is_left_behind_is_told() {
-    for kind in Place::kinds() {
-        let place = Place::new();
+    for kind in TestHome::kinds() {
+        let home = TestHome::new();
         let mut held =
-            place.launch(kind, &["setsid-exit", "2"]).and_then(|g| g.open(soon())).expect("runs");
+            home.launch(kind, &["setsid-exit", "2"]).and_then(|g| g.open(soon())).expect("runs");
         let mut left = Vec::new();
         loop {
             match held.next_event(soon()).expect("the holder lives").expect("an event") {
-                Event::LeftBehind(members) => left = members,
-                Event::Gone(gone) => break assert_eq!(gone.status, Status::Code(0)),
+                SupervisorEvent::LeftBehind(members) => left = members,
+                SupervisorEvent::Gone(gone) => {
+                    break assert_eq!(gone.status, Some(Status::Code(0)));
+                }
                 _ => {}
             }
         }
         assert_eq!(left.len(), 2, "{left:?}");
-        place.assert_nothing_left();
+        home.assert_nothing_left();
     }
 }
 
 /// A holder at rest does not run.
 #[test]
 fn a_holder_of_an_idle_session_sleeps() {
-    for kind in Place::kinds() {
-        let place = Place::new();
-        let held = place.launch(kind, &["sleep"]).and_then(|g| g.open(soon())).expect("runs");
-        eventually("it is up", || place.pids().len() == 1);
-        let agent = place.pids()[0];
+    for kind in TestHome::kinds() {
+        let home = TestHome::new();
+        let held = home.launch(kind, &["sleep"]).and_then(|g| g.open(soon())).expect("runs");
+        eventually("it is up", || home.pids().len() == 1);
+        let agent = home.pids()[0];
         let holder = kennel_testing::Process::look(agent).expect("the agent").parent;
         let switches = || -> u64 {
             let status =
@@ -191,7 +199,7 @@ fn a_holder_of_an_idle_session_sleeps() {
             switches() == before
         });
         drop(held);
-        place.assert_nothing_left();
+        home.assert_nothing_left();
     }
 }
 

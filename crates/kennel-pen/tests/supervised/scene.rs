@@ -3,29 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kennel_pen::holder::{Gated, HeldError, HeldKind, HolderProgram, Order};
+use kennel_pen::PenKind;
+use kennel_pen::supervisor::{GatedLaunch, PenLaunch, SupervisorError, SupervisorProgram};
 use kennel_pen::{Command, HomeId, PenName};
 use kennel_testing::{alive, cgroups_named, eventually, may_make_cgroups};
 use tempfile::TempDir;
 
 /// A home and a folder of its own.
-pub(crate) struct Place {
+pub(crate) struct TestHome {
     pub(crate) home: HomeId,
     pub(crate) folder: TempDir,
 }
 
-impl Place {
+impl TestHome {
     pub(crate) fn new() -> Self {
         let folder =
-            tempfile::Builder::new().prefix("kennel-place-").tempdir().expect("a temp folder");
+            tempfile::Builder::new().prefix("kennel-home-").tempdir().expect("a temp folder");
         Self { home: HomeId::random().expect("random bytes"), folder }
     }
 
     /// The kinds of pen that this machine offers to this user.
-    pub(crate) fn kinds() -> Vec<HeldKind> {
-        let mut kinds = vec![HeldKind::Subtree];
+    pub(crate) fn kinds() -> Vec<PenKind> {
+        let mut kinds = vec![PenKind::Subtree];
         if may_make_cgroups() {
-            kinds.push(HeldKind::Cgroup);
+            kinds.push(PenKind::Cgroup);
         } else {
             kennel_testing::skip(
                 "kennel-pen's own tests in a cgroup pen",
@@ -35,8 +36,8 @@ impl Place {
         kinds
     }
 
-    pub(crate) fn program() -> HolderProgram {
-        HolderProgram::at(env!("CARGO_BIN_EXE_kennel-holder"))
+    pub(crate) fn program() -> SupervisorProgram {
+        SupervisorProgram::at(env!("CARGO_BIN_EXE_kennel-supervisor"))
     }
 
     /// The fake agent behaving so.
@@ -46,12 +47,16 @@ impl Place {
         command
     }
 
-    pub(crate) fn order(&self, kind: HeldKind, command: Command) -> Order {
+    pub(crate) fn order(&self, kind: PenKind, command: Command) -> PenLaunch {
         let name = PenName::random(self.home.clone()).expect("random bytes");
-        Order::new(name, command).kind(kind).linger(Duration::from_millis(100))
+        PenLaunch::new(name, command).kind(kind).linger(Duration::from_millis(100))
     }
 
-    pub(crate) fn launch(&self, kind: HeldKind, behaviour: &[&str]) -> Result<Gated, HeldError> {
+    pub(crate) fn launch(
+        &self,
+        kind: PenKind,
+        behaviour: &[&str],
+    ) -> Result<GatedLaunch, SupervisorError> {
         Self::program().launch(self.order(kind, self.agent(behaviour)), soon())
     }
 

@@ -1,11 +1,12 @@
 //! Whichever call of a launch fails: the error names it, and nothing is left.
 
-use kennel_pen::holder::{HeldError, HeldKind};
+use kennel_pen::PenKind;
+use kennel_pen::supervisor::SupervisorError;
 use kennel_pen::{LaunchError, Size, StdStreams};
 use kennel_sys::fault;
 use rustix::io::Errno;
 
-use crate::scene::{Place, soon};
+use crate::scene::{TestHome, soon};
 
 /// The most calls that a launch may take; reaching this would mean that the trial never ends.
 const MOST: u32 = 200;
@@ -22,33 +23,34 @@ fn text(error: &dyn std::error::Error) -> String {
 
 /// Fails the first call, then the second, and so on, until a launch succeeds because there is none left;
 /// then the same for the calls of the new process.
-fn walk(kind: HeldKind, in_holder: bool, terminal: bool) -> Vec<String> {
+fn walk(kind: PenKind, in_holder: bool, terminal: bool) -> Vec<String> {
     let mut failed = walk_from(1, kind, in_holder, terminal);
     failed.extend(walk_from(fault::CHILD + 1, kind, in_holder, terminal));
     failed
 }
 
-fn walk_from(first: u32, kind: HeldKind, in_holder: bool, terminal: bool) -> Vec<String> {
+fn walk_from(first: u32, kind: PenKind, in_holder: bool, terminal: bool) -> Vec<String> {
     let mut failed = Vec::new();
     for nth in first..first + MOST {
-        let place = Place::new();
-        let mut command = place.agent(&["exit", "0"]);
+        let home = TestHome::new();
+        let mut command = home.agent(&["exit", "0"]);
         if terminal {
             command.streams(StdStreams::Terminal { size: Size::default(), stderr: None });
         }
-        let mut order = place.order(kind, command);
+        let mut order = home.order(kind, command);
         if in_holder {
             order = order.fault(nth, Errno::IO.raw_os_error());
         } else {
             fault::arm(nth, Errno::IO.raw_os_error());
         }
-        let outcome = Place::program().launch(order, soon()).and_then(|gated| gated.open(soon()));
+        let outcome =
+            TestHome::program().launch(order, soon()).and_then(|gated| gated.open(soon()));
         let seen = fault::disarm();
         match outcome {
             Ok(mut held) => {
                 assert_eq!(seen.failed, None, "a failure was swallowed");
                 assert!(held.wait_gone(soon()).expect("answered").is_some());
-                place.assert_nothing_left();
+                home.assert_nothing_left();
                 return failed;
             }
             Err(error) => {
@@ -58,9 +60,12 @@ fn walk_from(first: u32, kind: HeldKind, in_holder: bool, terminal: bool) -> Vec
                     assert!(text.contains(call), "call {nth}, {call}: {text}");
                 }
                 assert!(!text.contains("a system call"), "the call is not named: {text}");
-                assert!(!matches!(error, HeldError::Silent | HeldError::Garbled(_)), "{text}");
-                place.assert_nothing_left();
-                assert!(place.pids().is_empty(), "the program ran in spite of {text}");
+                assert!(
+                    !matches!(error, SupervisorError::Silent | SupervisorError::Malformed(_)),
+                    "{text}"
+                );
+                home.assert_nothing_left();
+                assert!(home.pids().is_empty(), "the program ran in spite of {text}");
                 failed.push(text);
             }
         }
@@ -79,7 +84,7 @@ fn assert_covers(failed: &[String], calls: &[&str]) {
 
 #[test]
 fn every_call_of_the_holder_may_fail_in_a_subtree_pen() {
-    let failed = walk(HeldKind::Subtree, true, false);
+    let failed = walk(PenKind::Subtree, true, false);
     let new_process = ["dup", "close_range", "setsid", "setrlimit", "chdir", "gate", "execute"];
     assert_covers(
         &failed,
@@ -90,16 +95,16 @@ fn every_call_of_the_holder_may_fail_in_a_subtree_pen() {
 
 #[test]
 fn every_call_of_the_holder_may_fail_in_a_cgroup_pen() {
-    if !Place::kinds().contains(&HeldKind::Cgroup) {
+    if !TestHome::kinds().contains(&PenKind::Cgroup) {
         return;
     }
-    let failed = walk(HeldKind::Cgroup, true, false);
+    let failed = walk(PenKind::Cgroup, true, false);
     assert_covers(&failed, &["mkdir", "flock", "cgroup.kill", "cgroup.events", "clone3"]);
 }
 
 #[test]
 fn every_call_of_the_caller_may_fail() {
-    let failed = walk(HeldKind::Subtree, false, true);
+    let failed = walk(PenKind::Subtree, false, true);
     assert_covers(
         &failed,
         &["ptmx", "TIOCGPTPEER", "socketpair", "clone3", "execve", "memfd", "sendmsg"],
@@ -109,11 +114,11 @@ fn every_call_of_the_caller_may_fail() {
 /// A launch that fails says which kind of failure it is.
 #[test]
 fn a_failed_exec_in_the_new_process_is_told_as_such() {
-    let place = Place::new();
-    let order = place.order(HeldKind::Subtree, kennel_pen::Command::new("/no/such/program"));
+    let home = TestHome::new();
+    let order = home.order(PenKind::Subtree, kennel_pen::Command::new("/no/such/program"));
     let error =
-        Place::program().launch(order, soon()).and_then(|gated| gated.open(soon())).unwrap_err();
-    let HeldError::Launch(LaunchError::Exec(error)) = error else { panic!("{error:?}") };
+        TestHome::program().launch(order, soon()).and_then(|gated| gated.open(soon())).unwrap_err();
+    let SupervisorError::Launch(LaunchError::Exec(error)) = error else { panic!("{error:?}") };
     assert_eq!(error.errno(), Errno::NOENT.raw_os_error());
-    place.assert_nothing_left();
+    home.assert_nothing_left();
 }

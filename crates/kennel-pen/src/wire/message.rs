@@ -1,0 +1,82 @@
+//! Messages as bytes.
+//!
+//! The format is [postcard]. A receiver ignores bytes that follow what it knows, and a variant keeps its
+//! position for ever: new variants are added at the end of an enum, never in between.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Another process sent bytes that are not a message of this protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("received a malformed message from another Kennel process")]
+pub struct MalformedMessage;
+
+/// A message that Kennel's processes exchange.
+pub trait WireMessage: Serialize + DeserializeOwned {
+    /// The message as bytes; never empty.
+    #[must_use]
+    fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a message has only values that can be serialized")
+    }
+
+    /// The message from bytes.
+    ///
+    /// # Errors
+    /// The bytes are not a message of this type.
+    fn decode(bytes: &[u8]) -> Result<Self, MalformedMessage> {
+        postcard::from_bytes(bytes).map_err(|_| MalformedMessage)
+    }
+}
+
+/// Sends a path with exactly its bytes, which serde does not do by itself: `#[serde(with = "os_path")]`.
+pub mod os_path {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// Writes the bytes of the path.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
+    }
+
+    /// Reads the bytes of a path.
+    ///
+    /// # Errors
+    /// Those of the deserializer.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(deserializer).map(PathBuf::from)
+    }
+}
+
+/// As [`os_path`], for an optional path.
+pub mod optional_os_path {
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// Writes the bytes of the path, if there is one.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(std::path::Path::as_os_str).serialize(serializer)
+    }
+
+    /// Reads the bytes of a path, if there is one.
+    ///
+    /// # Errors
+    /// Those of the deserializer.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<OsString>::deserialize(deserializer)?.map(PathBuf::from))
+    }
+}
