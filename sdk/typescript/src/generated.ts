@@ -1,814 +1,898 @@
 // Generated from the OpenAPI description by `npm run generate`. Do not edit.
 
-/** Whether an agent works, by its own word. */
-export type Activity = "busy" | "idle";
+/** How a caller is authenticated. */
+export type AccessMethod = "socket" | "token" | "browser";
 
-/** What it can report with, as an agent that Kennel has started can. */
-export type AdoptAnswer = {
-  /** The session that follows it. */
-  session: SessionView;
-  /** The daemon's socket. */
-  socket: string;
-  /** The secret for its reports. */
-  token: LaunchToken;
-  /** A file with the same, which only its owner can read. */
-  token_file: string;
-};
-
-/** A process that a user started, to be followed as a session. */
+/** A request to adopt a process that a user started. */
 export type AdoptRequest = {
-  /** Who asks, for the event log. */
+  /** The name of the caller, for the event log. */
   by?: string | undefined;
   /**
-   * Which process exactly, for those who have seen to it that the pid is nobody else's: as
-   * `boot namespace pid inode|tick number`. Without it whoever has the pid now is meant.
+   * The exact identity of the process, as `boot namespace pid inode|tick number`, for clients
+   * that know it. Without it, the daemon takes the process that has the pid now.
    */
   identity?: string | null | undefined;
-  /** A name for people. */
+  /** A name for the session. */
   name?: string | null | undefined;
-  /** Its pid. */
+  /** The pid of the process. */
   pid: number;
-  /** What it is about. */
+  /** A title for the session. */
   title?: Title | null | undefined;
 };
 
-/**
- * A prompt to an agent, or a person's chat with it. The prompt itself is not here: like the environment it goes by memory,
- * and is on no record.
- */
-export type AgentSpec = {
-  /** The conversation that this launch goes on with: what was made of the wish. None: it begins a new one. */
-  conversation?: string | null | undefined;
-  /** Whether it is no prompt: the agent is started on a terminal, for a person to talk to. It is not judged. */
-  interactive?: boolean | undefined;
-  /** The member that is asked, if one is. */
-  member?: string | null | undefined;
-  /** The plan that it is a part of, if it is. */
-  plan?: PlanSeat | null | undefined;
-  /** A sum of the prompt, by which the same request is known again. */
-  prompt_sum?: string | undefined;
-  /** Whether an attempt that did work, or may have, is tried again as well. */
-  replay?: boolean | undefined;
-  /** How often it may be tried again by itself, if the provider is to blame. */
-  retries?: number | undefined;
-  /** How long it may take in all before no further try is begun, in milliseconds; none: for ever. */
-  retry_within_ms?: number | null | undefined;
-  /** Who is asked, and how. */
-  seat: Seat;
-  /** Whether it ends if whoever asked goes without a word: they wait for it, tied. */
-  tied?: boolean | undefined;
-  /** Which conversation it belongs to, as it was asked. */
-  wish?: Wish | undefined;
+/** The new session of an adopted process, and the credentials for its reports. */
+export type AdoptResponse = {
+  /** The session that follows the process. */
+  session: SessionView;
+  /** The path of the daemon's socket. */
+  socket: string;
+  /** The secret that the process sends with its reports. */
+  token: LaunchToken;
+  /** A file with the same secret, readable by its owner only. */
+  token_file: string;
 };
 
-/** A prompt that is over. Field names are stable: added to, never changed. */
-export type AnswerView = {
-  /** The agent. */
+/** Whether an agent is working, as it reports. */
+export type AgentActivity = "busy" | "idle";
+
+/** An agent program and its settings. */
+export type AgentSettings = {
+  /** The agent: `claude`, `codex`, `gemini`, `opencode`, or the name of a described agent. */
   agent: string;
-  /** What it answered. */
+  /** Additional arguments, passed on unchanged. */
+  args?: string[] | undefined;
+  /** The description of an agent that Kennel has no code for, as TOML. */
+  description?: string | null | undefined;
+  /** The model. The default is the agent's own choice. */
+  model?: string | null | undefined;
+  /** What the agent may do without asking. */
+  permissions?: Permissions | undefined;
+  /** The maximum number of turns. The default is the agent's own choice. */
+  turns?: number | null | undefined;
+};
+
+/**
+ * An agent that a session runs: with a prompt, or interactively. The prompt itself is not part of
+ * the spec; like the environment, it is passed on in memory and never stored with the session.
+ */
+export type AgentSpec = {
+  /** The conversation that this launch continues. Null: it starts a new one. */
+  conversation?: string | null | undefined;
+  /**
+   * Whether the agent runs interactively on a terminal, without a prompt. Kennel does not judge
+   * it.
+   */
+  interactive?: boolean | undefined;
+  /** The member that is asked, if any. */
+  member?: string | null | undefined;
+  /** The plan that the session is part of, if any. */
+  plan?: PlanPosition | null | undefined;
+  /** A hash of the prompt, by which a repeated request is recognized. */
+  prompt_sum?: string | undefined;
+  /** Whether to retry an attempt that did work, or may have. */
+  replay?: boolean | undefined;
+  /** How often to retry if the provider fails. */
+  retries?: number | undefined;
+  /** The time within which retries may start, in milliseconds. Null: no limit. */
+  retry_within_ms?: number | null | undefined;
+  /** The agent program and its settings. */
+  seat: AgentSettings;
+  /** Whether the session ends when the client disconnects. */
+  tied?: boolean | undefined;
+  /** The requested conversation. */
+  wish?: ConversationChoice | undefined;
+};
+
+/** A finished prompt. Field names are stable: fields are added, never renamed or removed. */
+export type AnswerView = {
+  /** The agent program. */
+  agent: string;
+  /** The agent's answer. */
   answer: string | null;
-  /** How many attempts there were. */
+  /** The number of attempts. */
   attempts: number;
-  /** The conversation that it belongs to. */
+  /** The conversation that the prompt belongs to. */
   conversation: string | null;
-  /** By what that is known. */
+  /** The text that the verdict is based on. */
   evidence: string;
-  /** How its process ended. */
+  /** How the agent's process ended. */
   exit: Exit | null;
-  /** The member that was asked, if one was. */
+  /** The member that was asked, if any. */
   member: string | null;
-  /** What of it could not be removed so far. */
+  /** Resources of the session that could not be removed so far. */
   owed: Owed[];
-  /** Why it ended. */
+  /** Why the session ended. */
   reason: Reason | null;
-  /** The session. */
+  /** The session id. */
   session: string;
-  /** Where that was seen. */
+  /** Where that text was found. */
   source: EvidenceSource;
-  /** How many tools it ran. */
+  /** The number of tools that the agent ran. */
   tools: number;
-  /** How many turns it took, if it told. */
+  /** The number of turns, if the agent reported it. */
   turns: number | null;
-  /** What it has used up; what it cost is in there. */
-  usage: Usage;
-  /** What became of it. */
+  /** The tokens used, and their cost. */
+  usage: TokenUsage;
+  /** The verdict. */
   verdict: VerdictKind;
 };
 
-/** A prompt to a member, or to an agent. */
+/** A prompt to a member or to an agent. */
 export type AskRequest = {
-  /** Which agent is asked, if no member is: `claude`, `codex`, `gemini`, `opencode`, or one that is described. */
+  /**
+   * The agent program to ask if no member is given: `claude`, `codex`, `gemini`, `opencode`, or
+   * the name of a described agent.
+   */
   agent?: string | null | undefined;
-  /** Further arguments, as they are. */
+  /** Additional arguments, passed on unchanged. */
   args?: string[] | undefined;
-  /** Who asks, for the event log. */
+  /** The name of the caller, for the event log. */
   by?: string | undefined;
-  /** The most CPU of its pen, in thousandths of a core. */
+  /** The CPU limit of the pen, in thousandths of a core. */
   cpu?: number | null | undefined;
-  /** The folder it works in: absolute; a member's own if none. */
-  cwd?: Text | null | undefined;
+  /** The absolute working directory. The default is the member's own. */
+  cwd?: OsText | null | undefined;
   /** The description of an agent that Kennel has no code for, as TOML. */
   description?: string | null | undefined;
-  /** Whether it goes on if whoever asks goes before it is answered. */
+  /** Whether the prompt continues when the client disconnects before the answer. */
   detach?: boolean | undefined;
-  /** As in `CreateRequest`. */
+  /** The environment, as in `CreateRequest`. */
   env?: Environment | undefined;
-  /** In a new conversation. */
+  /** Whether to start a new conversation. */
   fresh?: boolean | undefined;
-  /** How long a stop waits before KILL. */
+  /** The time between TERM and KILL in a stop. */
   grace_ms?: number | null | undefined;
-  /** The same key twice is the same prompt. */
+  /** The idempotency key: two requests with the same key are one prompt. */
   key?: string | null | undefined;
-  /** Which member is asked. It has its own folder, agent, model, turns, permissions and arguments. */
+  /**
+   * The member to ask. A member has its own directory, agent, model, turns, permissions and
+   * arguments.
+   */
   member?: string | null | undefined;
-  /** The most memory of its pen, in bytes. */
+  /** The memory limit of the pen, in bytes. */
   memory?: number | null | undefined;
-  /** Which model; the agent's own choice if none. */
+  /** The model. The default is the agent's own choice. */
   model?: string | null | undefined;
-  /** A name for people. */
+  /** A name for the session. */
   name?: string | null | undefined;
-  /** The session that asks, if one does. */
+  /** The session that sends the request, if one does. */
   parent?: SessionId | null | undefined;
-  /** Which pen. */
+  /** The kind of pen. */
   pen?: PenKind | undefined;
-  /** What it may do without asking. */
+  /** What the agent may do without asking. */
   permissions?: Permissions | undefined;
-  /** The most processes and threads of its pen. */
+  /** The limit on processes and threads of the pen. */
   pids?: number | null | undefined;
-  /** What is asked. Never written down. */
+  /** The prompt. It is never stored. */
   prompt: string;
-  /** Whether it waits in line if the member is busy or there is no room. */
+  /** Whether to queue the prompt if the member is busy or a limit is reached. */
   queue?: boolean | undefined;
-  /** Whether an attempt that did work, or may have, is tried again as well. */
+  /** Whether to retry an attempt that did work, or may have. */
   replay?: boolean | undefined;
-  /** In this conversation, and no other. */
+  /** The conversation to continue. No other conversation takes its place. */
   resume?: string | null | undefined;
-  /** How often it may be tried again by itself, if the provider is to blame; 3 if not given. */
+  /** How often to retry if the provider fails. The default is 3. */
   retries?: number | null | undefined;
-  /** How long it may take in all before no further try is begun; ten minutes if not given, 0: for ever. */
+  /** The time within which retries may start. The default is ten minutes; 0 means no limit. */
   retry_within_ms?: number | null | undefined;
-  /** How long an attempt may take, awake; none: for ever. */
+  /** The timeout of an attempt, without the time that the machine sleeps. The default is none. */
   timeout_ms?: number | null | undefined;
-  /** How many turns it may take; the agent's own choice if none. */
+  /** The maximum number of turns. The default is the agent's own choice. */
   turns?: number | null | undefined;
-  /** The client's umask. */
+  /** The umask of the agent. */
   umask?: number | undefined;
-  /** A worktree that is made for it, on this branch; `""`: on one of its own. */
+  /** Create a git worktree on this branch; `""` means a new branch named for the session. */
   worktree?: string | null | undefined;
 };
 
-/** Who does it, for the event log. */
+/** The name of the caller, for the event log. */
 export type ByRequest = {
-  /** Who. */
+  /** The name of the caller. */
   by?: string | undefined;
 };
 
-/** A check. */
+/** The result of a check. */
 export type CheckView = {
-  /** Its name: stable. */
+  /** The name of the check. Stable. */
   name: string;
-  /** Whether it is passed. */
+  /** Whether the check passed. */
   passed: boolean;
-  /** Why not, if not, for people. */
+  /** Why the check failed, for people. */
   why?: string | null | undefined;
 };
 
 /** A commit. */
 export type CommitView = {
-  /** Its id. */
+  /** The commit id. */
   id: string;
-  /** The first line of its message. */
+  /** The first line of the commit message. */
   subject: string;
 };
 
-/** A new session. All fields of the spec stand beside the others; what is left out is as on the command line. */
+/** The conversation that a prompt belongs to. */
+export type ConversationChoice = {
+  conversation: "continue";
+} | {
+  conversation: "fresh";
+} | {
+  conversation: "resume";
+  /** The id of the conversation. */
+  id: string;
+};
+
+/** A request to add a member. */
+export type CreateMemberRequest = {
+  /** The directory that the member works in. */
+  cwd: string;
+  /** The member's name. */
+  name: string;
+  /** The agent program that the member runs, and its settings. */
+  seat: AgentSettings;
+};
+
+/**
+ * A request for a new session. All fields of the spec stand beside the fields of the request.
+ * Fields that are left out have the defaults of the command line.
+ */
 export type CreateRequest = {
-  /** Set if it is a prompt to an agent, or a chat: Kennel makes the command then, and judges what came of a prompt. */
-  agent?: AgentSpec | null | undefined;
-  /** The command, exactly. */
-  argv?: Text[] | undefined;
-  /** Who asked: a user, a program; for the event log. */
-  asked_by?: string | undefined;
-  /** Whether it runs without those limits where they can't be set. */
-  best_effort?: boolean | undefined;
-  /** The most CPU of its pen, in thousandths of a core. */
-  cpu?: number | null | undefined;
-  /** The folder to start in, exactly. */
-  cwd: Text;
   /**
-   * Its environment, exactly: all of it but for Kennel's own cookie. Never written down. If it is left out, a `PATH`
-   * for the programs of the system is all of it.
+   * Set if the session runs an agent. Kennel then builds the command, and judges the result of a
+   * prompt.
+   */
+  agent?: AgentSpec | null | undefined;
+  /** The command, as exact bytes. */
+  argv?: OsText[] | undefined;
+  /** The name of the caller (a user or a program), for the event log. */
+  asked_by?: string | undefined;
+  /** Whether to run without these limits where they can't be set. */
+  best_effort?: boolean | undefined;
+  /** The CPU limit of its pen, in thousandths of a core. */
+  cpu?: number | null | undefined;
+  /** The working directory, as exact bytes. */
+  cwd: OsText;
+  /**
+   * The exact environment of the command; Kennel adds only its own cookie. It is never stored.
+   * The default contains only a `PATH` for the programs of the system.
    */
   env?: Environment | undefined;
-  /** How long a stop waits between TERM and KILL. */
+  /** The time between TERM and KILL in a stop. */
   grace_ms?: number | undefined;
-  /** How long it may do nothing; none: for ever. */
+  /** How long the session may do nothing. Null: no limit. */
   idle_ms?: number | null | undefined;
-  /** The same key twice is the same session. */
+  /** The idempotency key: two requests with the same key are one session. */
   key?: string | null | undefined;
-  /** How long it goes on without a daemon; none: for ever. */
+  /** How long the session runs without a daemon. Null: forever. */
   lease_ms?: number | null | undefined;
-  /** The client's limits: resource, soft, hard. */
+  /** The resource limits of the command: resource, soft limit, hard limit. */
   limits?: Array<[number, number, number]> | undefined;
-  /** How long what it leaves behind may go on after its exit. */
+  /** How long processes that the agent leaves behind may run after its exit. */
   linger_ms?: number | undefined;
-  /** The most memory of its pen, in bytes. */
+  /** The memory limit of its pen, in bytes. */
   memory?: number | null | undefined;
-  /** A name for people. */
+  /** A name for the session. */
   name?: string | null | undefined;
-  /** Whether it goes on when its parent has ended. */
+  /** Whether the session continues after its parent has ended. */
   outlives_parent?: boolean | undefined;
-  /** The most bytes of output kept on disk: 128 KiB or more, which is what a journal needs. */
+  /** The maximum output to keep on disk, in bytes. At least 128 KiB, which a journal needs. */
   output_limit?: number | undefined;
   /** The session that started this one. */
   parent?: SessionId | null | undefined;
-  /** Which pen. */
+  /** The kind of pen. */
   pen?: PenKind | undefined;
-  /** The most processes and threads of its pen. */
+  /** The limit on processes and threads of its pen. */
   pids?: number | null | undefined;
-  /** What the agent is asked, if `agent` is set: then there is neither `argv` nor `stdin`. Never written down. */
+  /**
+   * The prompt for the agent, if `agent` is set; then `argv` and `stdin` must be absent. It is
+   * never stored.
+   */
   prompt?: string | null | undefined;
-  /** Whether it waits in line if it may not start at once. */
+  /** Whether to queue the session if it can't start at once. */
   queue?: boolean | undefined;
-  /** By what it is known to be up. */
+  /** How Kennel recognizes that the session is ready. */
   ready?: Readiness | undefined;
-  /** How long it may take to be ready; none: for ever. */
+  /** The time for the session to become ready. Null: no limit. */
   ready_timeout_ms?: number | null | undefined;
-  /** Whether it is launched again when it fails. */
+  /** Whether to launch the session again when it fails. */
   restart?: RestartInput | undefined;
-  /** Whether that goes for a launch whose end nobody knows too: it may have run. */
+  /** Whether to also restart after a launch with an unknown end, which may have run. */
   restart_unknown?: boolean | undefined;
-  /** How long it may print nothing; none: for ever. */
+  /** How long the session may print nothing. Null: no limit. */
   silence_ms?: number | null | undefined;
-  /** Whether standard error is apart from the terminal. */
+  /** Whether standard error is separate from the terminal. */
   stderr_apart?: boolean | undefined;
-  /** Where standard input comes from, if there is no terminal. */
+  /** The source of standard input, if there is no terminal. */
   stdin?: StdinFrom | undefined;
-  /** The signal that asks it to end, if it is not TERM. */
+  /** The signal that asks the agent to end, if it is not TERM. */
   stop_signal?: number | null | undefined;
-  /** Set if it gets a terminal of its own. */
-  terminal?: Terminal | null | undefined;
+  /** The size of the session's terminal, if it has one. */
+  terminal?: TerminalSize | null | undefined;
   /** The settings of the client's terminal. */
   terminal_settings?: TerminalSettings | null | undefined;
-  /** Whether it ends when the client that started it goes without a word. */
+  /** Whether the session ends when the client that started it disconnects. */
   tethered?: boolean | undefined;
-  /** How long it may take in all, awake; none: for ever. */
+  /** The time for the whole session, without the time that the machine sleeps. Null: no limit. */
   timeout_ms?: number | null | undefined;
-  /** The client's umask. */
+  /** The umask of the command. */
   umask?: number | undefined;
-  /** A worktree that is made for it. */
+  /** A git worktree to create for the session. */
   worktree?: WorktreeSpecInput | null | undefined;
 };
 
-/** The daemon. */
+/** A request for a new token. */
+export type CreateTokenRequest = {
+  /** The name of the token. By default, the daemon chooses one. */
+  name?: string | null | undefined;
+  /** The permissions of the token. */
+  scope?: Scope | undefined;
+};
+
+/** The state of the daemon. */
 export type DaemonView = {
   /**
-   * Where things are, for the `env` of requests: what it has of the environment of whoever started it (`PATH`, `HOME`,
-   * `LANG`, …). Nothing secret.
+   * Variables of the daemon's own environment that are useful in the `env` of requests (`PATH`,
+   * `HOME`, `LANG`, …). They contain no secrets.
    */
   environment: Record<string, string>;
-  /** The home. */
+  /** The path of the home. */
   home: string;
-  /** Its id. */
+  /** The id of the home. */
   home_id: string;
-  /** The API over TCP, if it was asked for. */
+  /** The TCP listener, if it is enabled. */
   listen: ListenView | null;
-  /** Sessions that are not cleaned. */
+  /** The number of sessions that are not cleaned. */
   live: number;
-  /** Its pid. */
+  /** The pid of the daemon. */
   pid: number;
-  /** What it was started with; none from an older version. */
+  /** The settings in force. */
   settings: SettingsView | null;
-  /** When it started. */
+  /** When the daemon started, in RFC 3339. */
   started_at: string;
-  /** All that are on record. */
+  /** The number of all recorded sessions. */
   total: number;
-  /** The program's version. */
+  /** The version of the program. */
   version: string;
-  /** The yard's. */
+  /** The pid of the yard. */
   yard_pid: number | null;
 };
 
-/** Which strays shall be ended. */
+/** A request to end strays. */
 export type EndStraysRequest = {
-  /** Only these, as they were shown: whoever has become one meanwhile is left alone. None: all there are. */
+  /**
+   * End only these strays. Processes that became strays later are left alone. Null ends all
+   * strays.
+   */
   only?: StrayRef[] | null | undefined;
 };
 
-/** The environment of a command, exactly: an object of names and values, or a list of pairs. */
-export type Environment = Record<string, Text> | Array<Text[]>;
+/** The exact environment of a command: an object of names and values, or a list of pairs. */
+export type Environment = Record<string, OsText> | Array<OsText[]>;
 
 /** An entry of the event log. */
 export type EventView = {
-  /** Who asked. */
+  /** The name of the caller, if a request caused it. */
   by: string | null;
-  /** Why, or by what. */
+  /** The cause, for people. */
   cause: string;
-  /** What: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, … */
+  /** The kind: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, … */
   kind: string;
-  /** Its number: without gaps, growing. */
+  /** The sequence number. Numbers increase without gaps. */
   seq: number;
-  /** Which session; none for the daemon itself. */
+  /** The session. Null for events of the daemon itself. */
   session: string | null;
-  /** When: RFC 3339. */
+  /** When it happened, in RFC 3339. */
   time: string;
 };
 
-/** Where the evidence of a verdict was seen. */
+/** Where the evidence of a verdict was found. */
 export type EvidenceSource = "result" | "stdout" | "stderr" | "exit" | "kennel";
 
-/** How an agent ended: its own word, or unknown. */
+/** How an agent's process ended. */
 export type Exit = {
-  /** The code. */
+  /** The exit code. */
   code: number;
   kind: "code";
 } | {
-  /** Whether a core was dumped. */
+  /** Whether it dumped core. */
   core: boolean;
   kind: "signal";
-  /** Whether it was the OOM killer. */
+  /** Whether the OOM killer sent the signal. */
   oom: boolean;
-  /** Its number. */
+  /** The number of the signal. */
   signal: number;
 } | {
   kind: "never_ran";
 } | {
   kind: "unknown";
-  /** Why. */
+  /** Why it is unknown. */
   why: string;
 };
 
-/** Input. */
+/** Input for a session. */
 export type InputRequest = {
-  /** Whether that is the end of it. */
+  /** Whether to close the input after these bytes. */
   eof?: boolean | undefined;
   /** The bytes, in hex. */
   hex?: string | undefined;
 };
 
-/** Something that whoever runs a plan says. */
+/** An input of a plan. */
 export type InputSpec = {
-  /** What it is, for people. */
+  /** A description. */
   about?: string | null | undefined;
-  /** What it is if nobody says; none: somebody must. */
+  /** The default value. Null: the input is required. */
   default?: string | null | undefined;
 };
 
-/** Everything about a session. */
+/** All details of a session. */
 export type InspectView = {
-  /** The keeper's pid, while there is one. */
+  /** The pid of the keeper, while it is alive. */
   keeper_pid: number | null;
   /** Its launch. */
   launch: LaunchView;
   /** All launches of the session, the first one first. */
   launches: SessionView[];
-  /** Who is in its pen. */
-  members: MemberView[];
+  /** The processes in its pen. */
+  members: ProcessView[];
   /** The session. */
   session: SessionView;
-  /** What happened to it. */
+  /** The events of the session. */
   timeline: EventView[];
-  /** What could not be found out, and why. */
+  /** Details that could not be determined, and why. */
   trouble: string[];
-  /** What it uses, while it lives. */
+  /** The resources that it uses, while it is live. */
   usage: UsageView | null;
 };
 
-/** How an attempt at a prompt was judged. The answer itself is in its output. */
+/** The judged attempt at a prompt. The answer itself is in the session's output. */
 export type Judged = {
-  /** The conversation that it was, as the agent calls it. */
+  /** The id of the conversation, as the agent reports it. */
   conversation?: string | null | undefined;
-  /** How many tools it ran. */
+  /** The number of tools that it ran. */
   tools?: number | undefined;
-  /** How many turns it took, if it told. */
+  /** The number of turns, if the agent reported it. */
   turns?: number | null | undefined;
-  /** What it has used up. */
-  usage?: Usage | undefined;
-  /** What became of it. */
+  /** The tokens used, and their cost. */
+  usage?: TokenUsage | undefined;
+  /** The verdict. */
   verdict: Verdict;
-  /** Whether it did something. */
+  /** Whether it did work. */
   work: Work;
 };
 
-/** Something that was made for a session, and outlives it. */
-export type Kept = {
-  /** What. */
+/** A resource of a session that is kept because it contains work. */
+export type KeptItem = {
+  /** The resource. */
   what: OwedKind;
-  /** What of value is in it. */
+  /** The work in it. */
   why: string;
 };
+
+/** What failed in a launch. In JSON it is the number that `kennel run` exits with. */
+export type LaunchFailure = number;
 
 /** The secret of a launch. */
 export type LaunchToken = string;
 
 /** A launch, in `inspect`. */
 export type LaunchView = {
-  /** Whether its gate was told to open. */
+  /** Whether the gate was opened. */
   granted: boolean;
-  /** The identity of its process. */
+  /** The identity of the agent's process. */
   identity: string | null;
 };
 
-/** A link by which a browser gets in, once. */
+/** A request for a one-time sign-in link for a browser. */
 export type LinkRequest = {
-  /** What the browser may do. */
+  /** The permissions of the browser. */
   scope?: Scope | undefined;
 };
 
-/** The link. */
+/** A sign-in link. */
 export type LinkView = {
-  /** It has a secret in it. */
+  /** The URL. It contains a secret. */
   url: string;
-  /** For how many seconds it is good. */
+  /** For how many seconds the link is valid. */
   valid_s: number;
 };
 
-/** Have the API over TCP. */
+/** A request to open the API over TCP. */
 export type ListenRequest = {
-  /** Where: address and port, 0 for any. As configured, else at loopback, if not given. */
+  /**
+   * The address and port; port 0 means any. The default is the configured address, or else
+   * loopback.
+   */
   listen?: string | null | undefined;
 };
 
-/** Whether there is somebody at an address. */
+/** The state of a listener. */
 export type ListenState = "open" | "failing";
 
-/** The API over TCP. */
+/** The TCP listener of the API. */
 export type ListenView = {
-  /** Address and port; the port that was found, if none was named. */
+  /** The address and port; the actual port, if any port was requested. */
   address: string;
-  /** Whether it is there. */
+  /** The state of the listener. */
   state: ListenState;
-  /** The same as a browser takes it. */
+  /** The same as a URL for browsers. */
   url: string;
-  /** Why it is not there. */
+  /** Why the listener is not open. */
   why: string | null;
 };
 
-/** What would be lost with a worktree, or was. */
+/** The work that would be lost, or was lost, with a worktree. */
 export type LossesView = {
-  /** The first few of them. */
+  /** The first few of these files. */
   changed: string[];
-  /** How many files have changes that are not committed, at least. */
+  /** The number of files with uncommitted changes. There may be more. */
   changes: number;
-  /** How many commits are on no other branch. */
+  /** The number of commits that are on no other branch. */
   commits: number;
-  /** The newest of them. */
+  /** The newest of these commits. */
   newest: CommitView[];
-  /** Set if it can't be told what is in it: why. Then there may be anything. */
+  /** Why the contents of the worktree are unknown, if they are. It may then contain anything. */
   unknown: string | null;
-  /** Everything, each in a sentence with its figure; empty: nothing. */
+  /** One sentence for each loss, with its number. Empty means that nothing is lost. */
   why: string[];
 };
 
-/** Who asks, and whom. */
+/** The caller, and the daemon that it talks to. */
 export type MeView = {
-  /** The folder of the home. */
+  /** The path of the home. */
   home: string;
-  /** The machine's name. */
+  /** The host name of the machine. */
   host: string;
-  /** How your token, or browser, is called; at the socket it has no name. */
+  /** The name of the caller's token or browser. Null on the Unix socket. */
   name: string | null;
-  /** What you may do. */
+  /** The permissions of the caller. */
   scope: Scope;
-  /** The daemon's version. */
+  /** The version of the daemon. */
   version: string;
-  /** How you got in. */
-  via: WayIn;
+  /** How the caller is authenticated. */
+  via: AccessMethod;
 };
 
-/** A member, as programs are shown it. Field names are stable: added to, never changed. */
-export type MemberAnswer = {
-  /** How many attempts at prompts were judged. */
+/** A member as programs see it. Field names are stable: fields are added, never renamed or removed. */
+export type MemberView = {
+  /** The number of judged attempts at prompts. */
   attempts: number;
-  /** Since when. */
+  /** When that prompt started, in RFC 3339. */
   busy_since: string | null;
-  /** The session of the prompt that it works on. */
+  /** The session of the prompt that the member works on now. */
   busy_with: string | null;
-  /** The conversation that it had last. */
+  /** The member's latest conversation. */
   conversation: string | null;
-  /** When it was added. */
+  /** When the member was added, in RFC 3339. */
   created_at: string;
-  /** The folder that it works in. */
+  /** The directory that the member works in. */
   cwd: string;
-  /** When: RFC 3339. */
+  /** When the latest attempt was judged, in RFC 3339. */
   last_at: string | null;
-  /** Which session that was. */
+  /** The session of the latest attempt. */
   last_session: string | null;
-  /** What became of the last one. */
+  /** The verdict of the latest attempt. */
   last_verdict: VerdictKind | null;
-  /** Its name. */
+  /** The member's name. */
   name: string;
-  /** Who sits there. */
-  seat: Seat;
-  /** What it has used up so far. */
-  usage: Usage;
-  /** How many prompts wait for it in line. */
+  /** The agent program that the member runs, and its settings. */
+  seat: AgentSettings;
+  /** The tokens and cost of all its prompts so far. */
+  usage: TokenUsage;
+  /** The number of prompts that are queued for this member. */
   waiting: number;
 };
 
-/** A process of a session, in `inspect`. */
-export type MemberView = {
-  /** Its command line. */
-  command: string;
-  /** Its program's short name. */
-  name: string;
-  /** Its parent's. */
-  parent: number;
-  /** Its pid. */
-  pid: number;
-  /** The kernel's state letter. */
-  state: string;
-};
-
-/** The name of a plan, a stage, an agent in it, or an input. */
+/** The name of a plan, a stage, an agent or an input. */
 export type Name = string;
 
-/** A new member. */
-export type NewMember = {
-  /** The folder that it works in. */
-  cwd: string;
-  /** Its name. */
-  name: string;
-  /** Who sits there. */
-  seat: Seat;
-};
-
-/** A token that is wanted. */
-export type NewToken = {
-  /** Its name; one is made up if not given. */
-  name?: string | null | undefined;
-  /** What it is to be good for. */
-  scope?: Scope | undefined;
-};
-
-/** What the failure of an agent means. */
+/** What happens when an agent fails. */
 export type OnFailure = "fail_plan" | "continue";
 
-/** Something that must be removed once the tree is gone. Recorded before it is made. */
+/** A string that may not be valid UTF-8: a plain string if it is, or else its bytes in hex. */
+export type OsText = string | {
+  hex: string;
+};
+
+/** A resource that Kennel must remove after the session. It is on record before it is created. */
 export type Owed = {
-  /** How often its removal has failed. */
+  /** How often the removal failed. */
   failures: number;
-  /** What. */
+  /** The resource. */
   what: OwedKind;
-  /** The last failure. */
+  /** The error of the last attempt. */
   why: string | null;
 };
 
-/** What can be owed. */
+/** A resource that Kennel creates for a session. */
 export type OwedKind = {
   kind: "runtime_files";
 } | {
   kind: "pen_folder";
-  /** Its path. */
+  /** The path. */
   path: string;
 } | {
-  /** Its branch. */
+  /** The branch. */
   branch: string;
   kind: "worktree";
-  /** Where the worktree is. */
+  /** The path of the worktree. */
   path: string;
-  /** What is needed to make and remove it, in the words of those who do. */
+  /** The worktree code's own record, needed to create and remove it. */
   record: string | null;
   /** The repository. */
   repo: string;
 };
 
-/** Which pen is wanted. */
+/** The kind of pen. */
 export type PenKind = "auto" | "cgroup" | "subtree" | "pidns";
 
-/** From 0 to 100. */
+/** A number from 0 to 100. */
 export type Percent = number;
 
-/** From 0 to 100. */
+/** A number from 0 to 100. */
 export type PercentInput = number;
 
-/** What an agent may do without asking; there is nobody to be asked. */
+/** What an agent may do without asking. There is no user that it could ask. */
 export type Permissions = "default" | "read_only" | "edit" | "all";
 
-/** What was seen. The drawing is in the module of `Session::step`. */
+/**
+ * The phase of a session, as last observed. `kennel-core` has the state diagram, in its lifecycle
+ * module.
+ */
 export type Phase = "queued" | "making" | "reserved" | "launching" | "starting" | "running" | "stopping" | "lost" | "reaped" | "cleaned";
 
 /** One prompt to one agent. */
 export type PlanAgent = {
-  /** Further arguments, as they are. */
+  /** Additional arguments, passed on unchanged. */
   args?: string[] | undefined;
-  /** The folder it works in; none: that in which the plan is run, or the member's. */
+  /** The working directory. Null: the directory of the plan run, or the member's. */
   cwd?: string | null | undefined;
-  /** Which model; the agent's own choice if none. */
+  /** The model. Null: the agent's own choice. */
   model?: string | null | undefined;
-  /** What it is called in its stage. */
+  /** The name of the agent in its stage. */
   name: Name;
-  /** What its failure means; none: whatever its stage says, see `StageSpec::on_failure`. */
+  /**
+   * What happens when the agent fails. Null: the default of its stage, see
+   * `StageSpec::on_failure`.
+   */
   on_failure?: OnFailure | null | undefined;
-  /** What it may do without asking; none: as the member has it, or its own settings say. */
+  /**
+   * What the agent may do without asking. Null: the member's permissions, or the agent's own
+   * settings.
+   */
   permissions?: Permissions | null | undefined;
-  /** What it is asked. */
+  /** The prompt. */
   prompt: Prompt;
-  /** How often it may be tried again by itself; none: as often as any prompt. */
+  /** How often to retry the prompt. Null: the default for prompts. */
   retries?: number | null | undefined;
-  /** How long it may take; none: for ever. */
+  /** The timeout of the agent. Null: no limit. */
   timeout_ms?: number | null | undefined;
-  /** How many turns it may take; the agent's own choice if none. */
+  /** The maximum number of turns. Null: the agent's own choice. */
   turns?: number | null | undefined;
-  /** Who is asked. */
-  who: Who;
-  /** A worktree that is made for it. */
-  worktree?: WorktreeWish | null | undefined;
+  /** The agent or member to ask. */
+  who: PlanTarget;
+  /** A git worktree to create for the agent. */
+  worktree?: PlanWorktree | null | undefined;
 };
 
-/** How an agent of a plan stands. */
+/** The status of an agent in a plan. */
 export type PlanAgentStatus = "waiting" | "asking" | "running" | "stopping" | "succeeded" | "failed" | "cancelled" | "skipped";
 
 /** An agent of a plan. */
 export type PlanAgentView = {
-  /** Who is asked, if it is no member. */
+  /** The agent program that is asked, if it is not a member. */
   agent: string | null;
-  /** How often it was asked. */
+  /** How often the agent was asked. */
   asks: number;
-  /** The member that is asked, if one is. */
+  /** The member that is asked, if any. */
   member: string | null;
-  /** Its name in the stage. */
+  /** The name of the agent in its stage. */
   name: string;
-  /** The session, if there is one, or was. */
+  /** The session, if it exists or existed. */
   session: string | null;
-  /** How it stands. */
+  /** The status of the agent. */
   state: PlanAgentStatus;
-  /** What it has used up, as far as it is known. */
-  usage: Usage;
-  /** What became of its prompt, once it was judged. */
+  /** The tokens and cost, as far as known. */
+  usage: TokenUsage;
+  /** The verdict, once the prompt is judged. */
   verdict: VerdictKind | null;
-  /** In a few words, for people. */
+  /** A short explanation, for people. */
   why: string;
 };
 
-/** A run of a plan, with the surroundings of whoever wants it. */
-export type PlanRequest = {
-  /** Who asks, for the event log. */
-  by?: string | undefined;
-  /** The folder in which agents work that name none, exactly. */
-  cwd: Text;
-  /** As in `CreateRequest`. */
-  env?: Environment | undefined;
-  /** A value for each of its inputs. */
-  inputs?: Record<string, string> | undefined;
-  /** The client's limits: resource, soft, hard. */
-  limits?: Array<[number, number, number]> | undefined;
-  /** Which pen its sessions get. */
-  pen?: PenKind | undefined;
-  /** The plan, with all its prompts. */
-  spec: PlanSpec;
-  /** Whether it is cancelled if whoever wants it goes without a word: they wait for it, tied. */
-  tied?: boolean | undefined;
-  /** The client's umask. */
-  umask?: number | undefined;
-};
-
-/** The same plan once more, for what is not done. */
-export type PlanResumeRequest = {
-  /** Who asks, for the event log. */
-  by?: string | undefined;
-  /** As in `PlanRequest`. */
-  env?: Environment | undefined;
-  /** The client's limits: resource, soft, hard. */
-  limits?: Array<[number, number, number]> | undefined;
-  /** That goes for what may have run, too. */
-  replay?: boolean | undefined;
-  /** As in `PlanRequest`. */
-  tied?: boolean | undefined;
-  /** The client's umask. */
-  umask?: number | undefined;
-};
-
-/** A place in a plan. */
-export type PlanSeat = {
-  /** For the how manieth time it is asked. */
+/** The position of a session in a plan. */
+export type PlanPosition = {
+  /** Which ask of this agent it is, from 1. */
   ask: number;
-  /** The agent's name in it: `STAGE.AGENT`. */
+  /** The agent in the plan: `STAGE.AGENT`. */
   name: string;
-  /** The plan's id. */
+  /** The id of the plan. */
   plan: string;
 };
 
+/** A request to run a plan, with the environment of the client. */
+export type PlanRequest = {
+  /** The name of the caller, for the event log. */
+  by?: string | undefined;
+  /** The directory for agents that name none, as exact bytes. */
+  cwd: OsText;
+  /** The environment of the agents, as in `CreateRequest`. */
+  env?: Environment | undefined;
+  /** A value for each input of the plan. */
+  inputs?: Record<string, string> | undefined;
+  /** The resource limits of the agents: resource, soft limit, hard limit. */
+  limits?: Array<[number, number, number]> | undefined;
+  /** The kind of pen for its sessions. */
+  pen?: PenKind | undefined;
+  /** The plan, with all its prompts. */
+  spec: PlanSpec;
+  /** Whether the daemon cancels the plan when the client disconnects. */
+  tied?: boolean | undefined;
+  /** The umask of the agents. */
+  umask?: number | undefined;
+};
+
+/** A request to resume a plan: agents without an answer are asked again. */
+export type PlanResumeRequest = {
+  /** The name of the caller, for the event log. */
+  by?: string | undefined;
+  /** The environment of the agents, as in `PlanRequest`. */
+  env?: Environment | undefined;
+  /** The resource limits of the agents: resource, soft limit, hard limit. */
+  limits?: Array<[number, number, number]> | undefined;
+  /** Whether to repeat agents that may have run already. */
+  replay?: boolean | undefined;
+  /** Whether the daemon cancels the plan when the client disconnects. */
+  tied?: boolean | undefined;
+  /** The umask of the agents. */
+  umask?: number | undefined;
+};
+
 /**
- * Stages of agents, one after the other. Fields are added only with a default, so that older records can be read; and one
- * that a newer version has written is passed over, but not in a request: see `PlanSpec::asked`.
+ * A plan: stages of agents, one stage after the other. New fields need a default, so that older
+ * records stay readable. Records may contain fields of a newer version; requests may not, see
+ * `PlanSpec::asked`.
  */
 export type PlanSpec = {
-  /** What it is for. */
+  /** A description. */
   about?: string | null | undefined;
-  /** How many agents may be at work at once; none: all of a stage. */
+  /** The maximum number of agents that work at the same time. Null: all agents of a stage. */
   concurrency?: number | null | undefined;
-  /** What its prompts may refer to, besides answers. */
+  /** The inputs that prompts can refer to. */
   inputs?: Record<string, InputSpec> | undefined;
-  /** What it is called. */
+  /** The name of the plan. */
   name: Name;
-  /** In their order. */
+  /** The stages, in order. */
   stages: StageSpec[];
-  /** How long it may take in all; none: for ever. */
+  /** The time for the whole plan. Null: no limit. */
   timeout_ms?: number | null | undefined;
 };
 
-/** How a plan stands. */
+/** The status of a plan. */
 export type PlanStatus = "running" | "stopping" | "succeeded" | "failed" | "timed_out" | "cancelled";
 
-/** A plan, as `--json` and the API show it. */
+/** The agent or member to ask. */
+export type PlanTarget = {
+  agent: string;
+} | {
+  member: string;
+};
+
+/** A plan run, as `--json` and the API show it. */
 export type PlanView = {
-  /** When it was begun: RFC 3339. */
+  /** When the run started, in RFC 3339. */
   created_at: string;
-  /** When it was over. */
+  /** When the run ended, in RFC 3339. */
   ended_at: string | null;
-  /** The id of this run of it. */
+  /** The id of this run. */
   id: string;
-  /** The plan's name. */
+  /** The name of the plan. */
   name: string;
-  /** Its stages, in their order. */
+  /** The stages, in order. */
   stages: StageView[];
-  /** How it stands. */
+  /** The status of the plan. */
   state: PlanStatus;
-  /** What its agents have used up, all together, as far as it is known. */
-  usage: Usage;
-  /** Why, for people, once it is to end or has ended. */
+  /** The tokens and cost of all agents, as far as known. */
+  usage: TokenUsage;
+  /** Why the plan is stopping or has ended, for people. */
   why: string | null;
 };
 
-/** What went wrong: problem details, as RFC 9457 has them. */
-export type Problem = {
+/** The branch of a worktree. */
+export type PlanWorktree = "own" | {
+  branch: string;
+};
+
+/** An error response: problem details as in RFC 9457. */
+export type ProblemDetails = {
   /**
-   * The kind for programs: `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `busy`, `gone`, `internal`, …
-   * Stable.
+   * The type for programs: `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `busy`,
+   * `gone`, `internal`, … Stable.
    */
   code: string;
-  /** What was wrong this time, for people. */
+  /** What went wrong in this request, for people. */
   detail: string;
-  /** What to do, if there is something. */
+  /** What to do about it, if there is a suggestion. */
   hint?: string | null | undefined;
-  /** The status of the answer. */
+  /** The HTTP status. */
   status: number;
-  /** The kind in words: the same for all of its kind. */
+  /** A short description of the type, the same for all problems of this type. */
   title: string;
-  /** An address for this kind of problem: `urn:kennel:` and the code. */
+  /** The type of the problem: `urn:kennel:` and the code. */
   type: string;
 };
 
-/** The prompt of an agent, with references in it: `{{STAGE.AGENT}}` and the like. */
+/** A process of a session, in `inspect`. */
+export type ProcessView = {
+  /** The command line. */
+  command: string;
+  /** The short name of its program. */
+  name: string;
+  /** The pid of its parent. */
+  parent: number;
+  /** The pid. */
+  pid: number;
+  /** The kernel's state letter. */
+  state: string;
+};
+
+/** The prompt of an agent. It can contain references such as `{{STAGE.AGENT}}`. */
 export type Prompt = {
   text: string;
 } | {
   file: string;
 };
 
-/** What was pruned. */
-export type PruneAnswer = {
-  /** The ids. */
-  removed: string[];
-  /** Those that stay on record since their key is still held: asked for again, they are the answer. */
-  with_keys: string[];
-  /** Those that stay on record since their worktree is kept. */
-  with_worktrees: string[];
-};
-
-/** What to prune; the query of a `GET`, which only says what would be. */
+/** Which ended sessions to remove. As the query of a `GET`, it only lists what would be removed. */
 export type PruneRequest = {
-  /** Only what ended longer ago than this. */
+  /** Remove only sessions that ended longer ago than this. */
   older_than_ms?: number | null | undefined;
 };
 
+/** The result of a prune. */
+export type PruneResponse = {
+  /** The ids of the removed sessions. */
+  removed: string[];
+  /** Sessions that were not removed because their idempotency key is still valid. */
+  with_keys: string[];
+  /** Sessions that were not removed because their worktree is kept. */
+  with_worktrees: string[];
+};
+
 /**
- * What is waited for. Written as `none`, `line:REGEX`, `socket:PATH`, `tcp:PORT`, `tcp:HOST:PORT`,
- * `http://HOST/PATH`, `report`.
+ * The sign that a session is ready. Written as `none`, `line:REGEX`, `socket:PATH`, `tcp:PORT`,
+ * `tcp:HOST:PORT`, `http://HOST/PATH`, `report`.
  */
 export type Readiness = {
   kind: "none";
 } | {
   kind: "line";
-  /** The expression. */
+  /** The regular expression. */
   pattern: string;
 } | {
   kind: "socket";
-  /** Its path. */
+  /** The path of the socket. */
   path: string;
 } | {
-  /** Where; this machine if not given. */
+  /** The host. The default is this machine. */
   host: string;
   kind: "tcp";
-  /** Which. */
+  /** The port. */
   port: number;
 } | {
   kind: "http";
-  /** The address. */
+  /** The URL. */
   url: string;
 } | {
   kind: "report";
 };
 
-/** Whether a session is up. It never goes back. */
+/** Whether a session is ready. It never changes back. */
 export type ReadyState = "unasked" | "waiting" | "ready" | "missed";
 
-/** Whether the daemon can do its work now. */
+/** Whether the daemon can do its work. */
 export type ReadyView = {
-  /** All of them. */
+  /** The checks. */
   checks: CheckView[];
-  /** Whether every check is passed. */
+  /** Whether all checks passed. */
   ready: boolean;
 };
 
@@ -816,7 +900,7 @@ export type ReadyView = {
 export type Reason = {
   kind: "exited";
 } | {
-  /** Who. */
+  /** The name of the caller. */
   by: string;
   kind: "stopped";
 } | {
@@ -826,18 +910,18 @@ export type Reason = {
 } | {
   kind: "shutdown";
 } | {
-  /** What failed, in the program's exit codes: 202 setup, 203 pen, 204 exec, 207 internal. */
-  code: number;
+  /** What failed. */
+  code: LaunchFailure;
   kind: "failed";
-  /** Why. */
+  /** The error message. */
   why: string;
 } | {
   kind: "lease_over";
 } | {
-  /** The time it had. */
+  /** The time that it had. */
   after_ms: number;
   kind: "not_ready";
-  /** What was seen last in place of the sign. */
+  /** The last observation before the timeout. */
   saw?: string | null | undefined;
 } | {
   kind: "timed_out";
@@ -856,12 +940,12 @@ export type Reason = {
 } | {
   kind: "rebooted";
 } | {
-  /** Who. */
+  /** The name of the caller. */
   by: string;
   kind: "forgotten";
 };
 
-/** How the next launch of a session stands, in its newest one. */
+/** Whether another launch follows the latest one. */
 export type RelaunchState = {
   relaunch: "undecided";
 } | {
@@ -869,22 +953,22 @@ export type RelaunchState = {
 } | {
   relaunch: "launched";
 } | {
-  /** Who, or what. */
+  /** The name of the caller, or the cause. */
   by: string;
   relaunch: "called_off";
 };
 
-/** A planned restart. */
+/** A request to restart the daemon in place. */
 export type ReplaceRequest = {
-  /** The program to start; the same one if not given. */
+  /** The program to start. The default is the same program. */
   program?: string | null | undefined;
 };
 
-/** What an agent tells of itself. */
+/** A report that an agent sends about itself. */
 export type ReportRequest = {
-  /** The session that it is about, or the launch: `$KENNEL_SESSION`. */
+  /** The session or launch that the report is about: `$KENNEL_SESSION`. */
   session?: string | undefined;
-  /** The secret of its launch. */
+  /** The secret of the launch. */
   token?: LaunchToken | null | undefined;
 } & ({
   report: "ready";
@@ -894,620 +978,588 @@ export type ReportRequest = {
   report: "idle";
 } | {
   report: "title";
-  /** For people. */
+  /** The title, for people. */
   title: Title;
 } | {
-  /** Of 100. */
+  /** The progress, in percent. */
   percent: PercentInput;
   report: "progress";
 });
 
-/** What is wanted when a launch has failed. Written as `never`, `on-failure`, `on-failure:N`. */
+/** What to do when a launch failed. Written as `never`, `on-failure`, `on-failure:N`. */
 export type Restart = {
   policy: "never";
 } | {
-  /** So often at most, however long it ran in between; none: for ever. */
+  /** The maximum number of restarts. Null: no limit. */
   most: number | null;
   policy: "on_failure";
 };
 
-/** What is wanted when a launch has failed. Written as `never`, `on-failure`, `on-failure:N`. */
+/** What to do when a launch failed. Written as `never`, `on-failure`, `on-failure:N`. */
 export type RestartInput = {
   policy: "never";
 } | {
-  /** So often at most, however long it ran in between; none: for ever. */
+  /** The maximum number of restarts. Null: no limit. */
   most?: number | null | undefined;
   policy: "on_failure";
 };
 
-/** Another launch of a session that has ended: its command, in its folder, with these surroundings. */
+/**
+ * A request for another launch of an ended session: the same command in the same directory, with a
+ * new environment.
+ */
 export type ResumeRequest = {
-  /** After which launch: if there is a later one already, that is the answer. The latest one if not given. */
+  /**
+   * The launch to follow. If a later one exists already, the response is that one. The default
+   * is the latest launch.
+   */
   after?: SessionId | null | undefined;
-  /** Who asks, for the event log. */
+  /** The name of the caller, for the event log. */
   by?: string | undefined;
-  /** As in `CreateRequest`. */
+  /** The environment, as in `CreateRequest`. */
   env?: Environment | undefined;
-  /** The client's limits: resource, soft, hard. */
+  /** The resource limits of the command: resource, soft limit, hard limit. */
   limits?: Array<[number, number, number]> | undefined;
-  /** The session that asks, if one does. */
+  /** The session that sends the request, if one does. */
   parent?: SessionId | null | undefined;
-  /** Whether it waits in line if it may not start at once. */
+  /** Whether to queue the session if it can't start at once. */
   queue?: boolean | undefined;
-  /** Whether standard error is apart from the terminal. */
+  /** Whether standard error is separate from the terminal. */
   stderr_apart?: boolean | undefined;
-  /** Where standard input comes from, if there is no terminal. */
+  /** The source of standard input, if there is no terminal. */
   stdin?: StdinFrom | undefined;
   /** The settings of the client's terminal. */
   terminal_settings?: TerminalSettings | null | undefined;
-  /** Whether it ends when the client goes without a word. */
+  /** Whether the session ends when the client disconnects. */
   tethered?: boolean | undefined;
-  /** The client's umask. */
+  /** The umask of the command. */
   umask?: number | undefined;
 };
 
-/** What came of a revocation. */
-export type RevokeAnswer = {
-  /** How many connections were cut. */
+/** The result of revoking a token. */
+export type RevokeResponse = {
+  /** The number of connections that were closed. */
   cut: number;
 };
 
-/** What somebody may do. */
+/** The permissions of a caller. */
 export type Scope = "full" | "read_only";
-
-/** An agent program, and how it is used. */
-export type Seat = {
-  /** `claude`, `codex`, `gemini`, `opencode`, or the name of one that is described. */
-  agent: string;
-  /** Further arguments, as they are. */
-  args?: string[] | undefined;
-  /** The description of an agent that Kennel has no code for, as TOML. */
-  description?: string | null | undefined;
-  /** Which model; the agent's own choice if none. */
-  model?: string | null | undefined;
-  /** What it may do without asking. */
-  permissions?: Permissions | undefined;
-  /** How many turns it may take; the agent's own choice if none. */
-  turns?: number | null | undefined;
-};
 
 /** A token with its secret. */
 export type SecretView = {
-  /** How many connections of the former one were cut. */
+  /** The number of connections of the previous token that were closed. */
   cut: number;
-  /** What is to be said for it. */
+  /** The secret to send in requests. */
   secret: string;
   /** The token. */
   token: TokenView;
 };
 
 /**
- * The id of a session's launch: 12 characters, of which the first 8 are the time. A session that is launched
- * again keeps them, and the nth launch has `_n` behind them. Later ones sort later, and the launches of a
- * session stand together, in their order.
+ * The id of a launch: 12 characters, of which the first 8 encode the time. The first launch has
+ * the id of its session; the nth launch has `_n` appended. Ids sort by time, and the launches of a
+ * session stay together, in order.
  */
 export type SessionId = string;
 
-/** A part of a list. */
+/** One page of a list of sessions. */
 export type SessionPage = {
-  /** Where the next page goes on: its `after`. None: that was the last. */
+  /** The `after` of the next page. Null on the last page. */
   next: SessionId | null;
   /** The sessions. */
   sessions: SessionView[];
 };
 
-/** A command, and how to run it. Fields are added only with a default, so that older rows can be read. */
+/** A command and how to run it. New fields need a default, so that older records stay readable. */
 export type SessionSpec = {
-  /** Set if it is a prompt to an agent, or a chat: Kennel makes the command then, and judges what came of a prompt. */
+  /**
+   * Set if the session runs an agent. Kennel then builds the command, and judges the result of a
+   * prompt.
+   */
   agent?: AgentSpec | null | undefined;
-  /** The command and its arguments; bytes that are no UTF-8 are replaced here, for people to read. */
+  /** The command and its arguments, for display. Bytes that are not valid UTF-8 are replaced. */
   argv?: string[] | undefined;
-  /** Who asked: a user, a program; for the event log. */
+  /** The name of the caller (a user or a program), for the event log. */
   asked_by: string;
-  /** Whether it runs without those limits where they can't be set. */
+  /** Whether to run without these limits where they can't be set. */
   best_effort?: boolean | undefined;
-  /** The most CPU of its pen, in thousandths of a core. */
+  /** The CPU limit of its pen, in thousandths of a core. */
   cpu?: number | null | undefined;
-  /** The folder it starts in. */
+  /** The working directory. */
   cwd?: string | undefined;
-  /** How long a stop waits between TERM and KILL. */
+  /** The time between TERM and KILL in a stop. */
   grace_ms: number;
-  /** How long it may do nothing; none: for ever. */
+  /** How long the session may do nothing. Null: no limit. */
   idle_ms?: number | null | undefined;
-  /** The same key twice is the same session. */
+  /** The idempotency key: two requests with the same key are one session. */
   key?: string | null | undefined;
-  /** How long it goes on without a daemon; none: for ever. */
+  /** How long the session runs without a daemon. Null: forever. */
   lease_ms: number | null;
-  /** How long what it leaves behind may go on after its exit. */
+  /** How long processes that the agent leaves behind may run after its exit. */
   linger_ms: number;
-  /** The most memory of its pen, in bytes. */
+  /** The memory limit of its pen, in bytes. */
   memory?: number | null | undefined;
-  /** A name for people. */
+  /** A name for the session. */
   name?: string | null | undefined;
-  /** Whether it goes on when its parent has ended. */
+  /** Whether the session continues after its parent has ended. */
   outlives_parent: boolean;
-  /** The most bytes of output kept on disk: 128 KiB or more, which is what a journal needs. */
+  /** The maximum output to keep on disk, in bytes. At least 128 KiB, which a journal needs. */
   output_limit: number;
   /** The session that started this one. */
   parent?: SessionId | null | undefined;
-  /** Which pen. */
+  /** The kind of pen. */
   pen: PenKind;
-  /** The most processes and threads of its pen. */
+  /** The limit on processes and threads of its pen. */
   pids?: number | null | undefined;
-  /** By what it is known to be up. */
+  /** How Kennel recognizes that the session is ready. */
   ready?: Readiness | undefined;
-  /** How long it may take to be ready; none: for ever. */
+  /** The time for the session to become ready. Null: no limit. */
   ready_timeout_ms?: number | null | undefined;
-  /** Whether it is launched again when it fails. */
+  /** Whether to launch the session again when it fails. */
   restart?: Restart | undefined;
-  /** Whether that goes for a launch whose end nobody knows too: it may have run. */
+  /** Whether to also restart after a launch with an unknown end, which may have run. */
   restart_unknown?: boolean | undefined;
-  /** How long it may print nothing; none: for ever. */
+  /** How long the session may print nothing. Null: no limit. */
   silence_ms?: number | null | undefined;
-  /** Whether its standard input can be written to (always so with a terminal). */
+  /** Whether clients can write to its standard input. Always true with a terminal. */
   stdin?: boolean | undefined;
-  /** The signal that asks it to end, if it is not TERM. */
+  /** The signal that asks the agent to end, if it is not TERM. */
   stop_signal?: number | null | undefined;
-  /** Set if it gets a terminal of its own. */
-  terminal?: Terminal | null | undefined;
-  /** Whether it ends when the client that started it goes without a word. */
+  /** The size of the session's terminal, if it has one. */
+  terminal?: TerminalSize | null | undefined;
+  /** Whether the session ends when the client that started it disconnects. */
   tethered: boolean;
-  /** How long it may take in all, awake; none: for ever. */
+  /** The time for the whole session, without the time that the machine sleeps. Null: no limit. */
   timeout_ms?: number | null | undefined;
-  /** A worktree that is made for it. */
+  /** A git worktree to create for the session. */
   worktree?: WorktreeSpec | null | undefined;
 };
 
-/** What a session uses now. */
+/** The resources that a session uses now. */
 export type SessionUsage = {
-  /** What it has used lately, the earliest first, if that was asked for. */
+  /** Recent samples, the oldest first, if they were requested. */
   history?: UsageSample[] | null | undefined;
-  /** Its id. */
+  /** The session id. */
   id: string;
-  /** Its name. */
+  /** The session name. */
   name: string | null;
-  /** How far it has come. */
+  /** The phase of the session. */
   phase: Phase;
-  /** Why that is not known, if somebody should know it. */
+  /** Why the usage is unknown, if that is unexpected. */
   trouble?: string | null | undefined;
-  /** What its pen uses, while there is one and its keeper can be asked. */
+  /** The resources of its pen, while the pen exists and its keeper responds. */
   usage: UsageView | null;
 };
 
 /** A session, as `--json` and the API show it. */
 export type SessionView = {
-  /** Whether its agent works, by its own word. */
-  activity: Activity | null;
-  /** Which launch of the session this is: 1 for the first. */
+  /** Whether the agent is busy, as it reports. */
+  activity: AgentActivity | null;
+  /** The number of this launch: 1 for the first. */
   attempt: number;
-  /** When it was asked for: seconds since 1970 with milliseconds, in RFC 3339. */
+  /** When it was requested, in RFC 3339 with milliseconds. */
   created_at: string;
-  /** When it was seen to be gone. */
+  /** When Kennel saw the session end, in RFC 3339. */
   ended_at: string | null;
-  /** How the agent ended, once it has. */
+  /** How the agent ended. */
   exit: Exit | null;
-  /** The code that a shell would show. */
+  /** The exit code that a shell would show. */
   exit_code: number | null;
-  /** The session's folder. */
+  /** The session's directory in the home. */
   folder: string;
-  /** The id. */
+  /** The id of this launch. */
   id: string;
-  /** What became of its prompt, if it is one and that is known. */
+  /** The result of the prompt, once it is judged. */
   judged?: Judged | null | undefined;
-  /** What was made for it and is kept, since it has something of value. */
-  kept: Kept[];
-  /** The key under which it was asked for. */
+  /** Resources that are kept because they contain work. */
+  kept: KeptItem[];
+  /** The idempotency key. */
   key: string | null;
-  /** How many launches of the session there have been. */
+  /** The number of launches of the session. */
   launches: number;
   /** The name, if it has one. */
   name: string | null;
-  /** What is left to be removed. */
+  /** Resources that Kennel still has to remove. */
   owed: Owed[];
-  /** The folder of its cgroup; `subtree` or `pidns` if it has none; nothing before there is a pen. */
+  /**
+   * The directory of its cgroup, or `subtree` or `pidns` for the other kinds. Null before the
+   * pen exists.
+   */
   pen: string | null;
-  /** What was seen of it last. */
+  /** The phase, as last observed. */
   phase: Phase;
-  /** The agent's pid, once it exists. */
+  /** The pid of the agent, once it exists. */
   pid: number | null;
-  /** How far it is, of 100, by its own word. */
+  /** The progress that the agent reports, in percent. */
   progress: Percent | null;
-  /** Where it stands in line, if it does: 1 is next. */
+  /** The position in the queue, if it is queued: 1 is next. */
   queue_place: number | null;
-  /** Whether it is up. */
+  /** Whether the session is ready. */
   ready: ReadyState;
-  /** Why it ended. */
+  /** Why the session ended. */
   reason: Reason | null;
   /** Whether another launch follows. */
   relaunch: RelaunchState;
-  /** The session's id, which all its launches share; `id` is this launch's. */
+  /** The id of the session, which all its launches share. */
   session: string;
-  /** What was asked for. */
+  /** The requested spec. */
   spec: SessionSpec;
-  /** When the program began to run. */
+  /** When the program started, in RFC 3339. */
   started_at: string | null;
-  /** Who started it. */
+  /** Who started the process. */
   started_by: StartedBy;
-  /** Those who could not be ended. */
+  /** Processes that could not be ended. */
   survivors: Survivor[];
-  /** What it is about, by its own word. */
+  /** The title that the agent reports. */
   title: Title | null;
   /**
-   * What went wrong in its launch and did not keep it from running, such as a limit that is not held: as far as
-   * the daemon that runs has heard it. The event log has all of it.
+   * Problems of the launch that did not prevent it, such as a limit that can't be enforced, as
+   * far as the running daemon knows. The event log has all of them.
    */
   trouble?: string[] | undefined;
-  /** Whether the outcome could not be put on record. */
+  /** Whether the outcome could not be stored. */
   unrecorded: boolean;
-  /** `running` or `stopped`. */
+  /** The desired state: `running` or `stopped`. */
   wanted: string;
 };
 
 /**
- * The settings of a daemon, as they are in force: from kennel.toml and the environment of whoever started it. The names
- * are those of the configuration.
+ * The daemon's settings in force, from kennel.toml and the daemon's environment. The names are
+ * those of the configuration file.
  */
 export type SettingsView = {
-  /** How many that have ended stay on record. */
+  /** The number of ended sessions to keep on record. */
   ended_kept: number;
-  /** How long the key of one that has ended stands for it. */
+  /** How long an idempotency key stays valid after its session ended. */
   key_retention_ms: number;
-  /** How many may be launched at once; none: any number. */
+  /** The maximum number of sessions that are launched at the same time. Null means no limit. */
   max_launching: number | null;
-  /** How many sessions may live at once; none: any number. */
+  /** The maximum number of live sessions. Null means no limit. */
   max_live: number | null;
-  /** How many with such names may live at once. */
+  /** The maximum number of live sessions for each name pattern. */
   max_live_by_name: Record<string, number>;
-  /** So many bytes must be free on the disk. */
+  /** The free disk space that a launch requires, in bytes. */
   min_free_disk: number;
-  /** So many bytes of memory must be free. */
+  /** The free memory that a launch requires, in bytes. */
   min_free_memory: number;
-  /** Where worktrees go. */
+  /** The directory for worktrees. */
   worktrees: string;
 };
 
-/** One line of the answer to a stop of the daemon. */
-export type ShutdownLine = StopAnswer | {
+/** One line of the response to a shutdown of the daemon. */
+export type ShutdownLine = StopResponse | {
   /** Always true. */
   done: boolean;
 };
 
-/** How the daemon shall go. */
+/** A request to shut the daemon down. */
 export type ShutdownRequest = {
-  /** As for a stop. */
+  /** The time between TERM and KILL, as in `StopRequest`. */
   grace_ms?: number | null | undefined;
-  /** Leave the sessions running. */
+  /** Whether to leave the sessions running. */
   keep?: boolean | undefined;
 };
 
-/** A signal. */
+/** A request to send a signal to every process in a session's pen. */
 export type SignalRequest = {
-  /** Its number. */
+  /** The number of the signal. */
   signal: number;
 };
 
-/** Agents that are at work at the same time. */
+/** Agents that work at the same time. */
 export type StageSpec = {
-  /** Who. */
+  /** The agents. */
   agents: PlanAgent[];
-  /** What it is called. */
+  /** The name of the stage. */
   name: Name;
-  /** How many must succeed; none: those whose failure fails the plan. */
+  /** How many agents must succeed. Null: see `on_failure` of each agent. */
   need?: number | null | undefined;
-  /** Whether the others are stopped once so many have succeeded. */
+  /** Whether to stop the other agents once enough have succeeded. */
   stop_rest?: boolean | undefined;
 };
 
 /** A stage of a plan. */
 export type StageView = {
-  /** Its agents, in their order. */
+  /** The agents, in order. */
   agents: PlanAgentView[];
-  /** Its name. */
+  /** The name of the stage. */
   name: string;
-  /** How many must succeed, if that is said. */
+  /** How many agents must succeed, if the plan defines it. */
   need: number | null;
 };
 
-/** Who started a session's process. */
+/** Who started the process of a session. */
 export type StartedBy = "kennel" | "terminal";
 
-/** Where standard input comes from. */
+/** The source of standard input. */
 export type StdinFrom = "null" | "pipe" | {
   deposit: {
-    /** 32 hex digits. */
+    /** The ticket: 32 hex digits. */
     ticket: string;
   };
 };
 
-/** The answer to a stop. */
-export type StopAnswer = {
-  /** What came of it. */
-  result: StopResult;
-  /** The session now. */
-  session: SessionView;
-  /** Who is left. */
-  survivors: Survivor[];
-  /** How long it took. */
-  took_ms: number;
-};
-
-/** A wish for the end of a session. */
+/** A request to stop a session. */
 export type StopRequest = {
-  /** Who asks, for the event log. */
+  /** The name of the caller, for the event log. */
   by?: string | undefined;
-  /** Between TERM and KILL; the session's own grace if not given. */
+  /** The time between TERM and KILL. The default is the session's own grace. */
   grace_ms?: number | null | undefined;
-  /** KILL at once. */
+  /** Whether to send KILL at once. */
   now?: boolean | undefined;
   /**
-   * How long to wait for the end; without it, as long as it may take. Then the answer is that somebody is left, and it goes
-   * on all the same.
+   * How long to wait for the end. The default is to wait as long as it takes. After this time
+   * the response is `still_alive`, and the stop continues.
    */
   wait_ms?: number | null | undefined;
 };
 
-/** What came of a stop. */
+/** The response to a stop request. */
+export type StopResponse = {
+  /** The result. */
+  result: StopResult;
+  /** The session after the stop. */
+  session: SessionView;
+  /** The processes that are still alive. */
+  survivors: Survivor[];
+  /** How long the stop took. */
+  took_ms: number;
+};
+
+/** The result of a stop. */
 export type StopResult = "stopped" | "already_gone" | "still_alive";
 
-/** A stray: its number alone may be another's by now. */
+/** A reference to a stray. The pid alone is not enough, because another process may have it by now. */
 export type StrayRef = {
-  /** Its pid. */
+  /** The pid. */
   pid: number;
-  /** The session that it is of. */
+  /** The session whose mark the process carries. */
   session: string;
 };
 
-/** A process that bears this home's mark and belongs to no live session. */
+/** A process that carries this home's mark and belongs to no live session. */
 export type StrayView = {
-  /** Its command line. */
+  /** The command line. */
   command: string;
-  /** By what it is known: `pen` or `cookie`. */
+  /** How Kennel recognized it: `pen` or `cookie`. */
   mark: string;
-  /** Its program's short name. */
+  /** The short name of its program. */
   name: string;
-  /** Its pid. */
+  /** The pid. */
   pid: number;
-  /** The session whose mark it bears. */
+  /** The session whose mark it carries. */
   session: string;
 };
 
-/** What came of ending strays. */
+/** The result of ending strays. */
 export type StraysEnded = {
-  /** These are gone. */
+  /** The strays that ended. */
   ended: StrayView[];
-  /** These are not. */
+  /** The strays that are still alive. */
   still_alive: StrayView[];
 };
 
-/** What was found. */
+/** The strays of this home. */
 export type StraysView = {
-  /** Those of a live session that are not in its pen: another daemon started them. Not owned. */
+  /**
+   * Processes of a live session that are outside its pen, because another daemon started them.
+   * Kennel does not own them.
+   */
   outside: StrayView[];
-  /** Those of no live session. */
+  /** Processes that belong to no live session. */
   strays: StrayView[];
 };
 
 /** A process that could not be ended. */
 export type Survivor = {
-  /** Its program. */
+  /** The short name of its program. */
   name: string;
-  /** Its pid, for people to read. */
+  /** The pid. */
   pid: number;
-  /** Why it is still there. */
+  /** Why it is still alive. */
   why: string;
 };
 
-/** The size of a terminal. */
-export type Terminal = {
-  /** Characters a line. */
-  columns: number;
-  /** Lines. */
-  rows: number;
-};
-
-/** What `termios` has, as numbers. */
+/** The contents of `termios`, as numbers. */
 export type TerminalSettings = {
   /** The special characters. */
   characters: number[];
-  /** Input, output, control and local modes. */
+  /** The input, output, control and local modes. */
   modes: number[];
 };
 
-/** Text that need not be UTF-8: a string where it is, else its bytes in hex. */
-export type Text = string | {
-  hex: string;
+/** The size of a terminal. */
+export type TerminalSize = {
+  /** The number of characters in a line. */
+  columns: number;
+  /** The number of lines. */
+  rows: number;
 };
 
-/** A line for people. */
+/** A title: one line of 1 to 200 characters, without control characters. */
 export type Title = string;
 
-/** What an entry on the list of tokens is. */
+/** The kind of an entry in the list of tokens. */
 export type TokenKind = "main" | "extra" | "browser";
 
-/** Something that lets in, without its secret. */
-export type TokenView = {
-  /** When it is void by itself. */
-  expires_at: string | null;
-  /** What it is. */
-  kind: TokenKind;
-  /** When it was made; unknown of the main one. */
-  made_at: string | null;
-  /** How it is called. */
-  name: string;
-  /** What it is good for. */
-  scope: Scope;
-};
-
-/** What a prompt has used up. */
-export type Usage = {
-  /** Tokens that it has read from a cache. */
+/** The tokens and cost of prompts. */
+export type TokenUsage = {
+  /** Tokens that the model read from a cache. */
   cached_tokens: number;
-  /** What it cost, in millionths of a dollar, as far as the agent tells. */
+  /** The cost, in millionths of a dollar, as far as the agent reports it. */
   cost_micros: number;
-  /** Tokens that the model has read, without those that were cached. */
+  /** Tokens that the model read, without cached ones. */
   input_tokens: number;
-  /** Tokens that it has written. */
+  /** Tokens that the model wrote. */
   output_tokens: number;
 };
 
-/** What a session has used lately. */
+/** A token, without its secret. */
+export type TokenView = {
+  /** When the token expires, in RFC 3339. */
+  expires_at: string | null;
+  /** The kind of the token. */
+  kind: TokenKind;
+  /** When the token was created, in RFC 3339. Unknown for the main token. */
+  made_at: string | null;
+  /** The name of the token. */
+  name: string;
+  /** The permissions of the token. */
+  scope: Scope;
+};
+
+/** Recent samples of one session. */
 export type UsageHistory = {
-  /** Its id; of a session that was launched again, that of its latest launch. */
+  /** The id of the session's latest launch. */
   id: string;
-  /** The earliest first. */
+  /** The samples, the oldest first. */
   samples: UsageSample[];
 };
 
-/** What a session used at a time. */
+/** The resources that a session used at one time. */
 export type UsageSample = {
-  /** When, in milliseconds since 1970. */
+  /** The time, in milliseconds since 1970. */
   at_ms: number;
-  /** CPU time of all its processes so far. */
+  /** The CPU time of all its processes so far. */
   cpu_ms: number;
-  /** CPU since the sample before, in percent of one core; unknown of the first. */
+  /** The CPU since the previous sample, in percent of one core. Null in the first sample. */
   cpu_percent: number | null;
-  /** Memory then. */
+  /** The memory in use. */
   memory_bytes: number;
-  /** Processes then. */
+  /** The number of processes. */
   processes: number;
 };
 
-/** What a pen uses. */
+/** The resources that a pen uses. */
 export type UsageView = {
-  /** CPU time of all its processes. */
+  /** The CPU time of all its processes so far. */
   cpu_ms: number;
-  /** Memory now. */
+  /** The memory in use now. */
   memory_bytes: number;
-  /** Processes now. */
+  /** The number of processes now. */
   processes: number;
 };
 
-/** A verdict, and what it was made from. */
+/** A verdict and its evidence. */
 export type Verdict = {
-  /** What was seen there, word for word; at most `MOST_EVIDENCE` bytes of it. */
+  /** The evidence, verbatim, at most `MAX_EVIDENCE_BYTES` of it. */
   evidence: string;
-  /** What became of it. */
+  /** The verdict. */
   kind: VerdictKind;
-  /** How long the provider says to wait before the next try. */
+  /** How long to wait before a retry, according to the provider. */
   retry_after_ms?: number | null | undefined;
-  /** Where that was seen. */
+  /** Where the evidence was found. */
   source: EvidenceSource;
 };
 
-/** What became of a prompt. */
+/** The result of a prompt. */
 export type VerdictKind = "succeeded" | "auth" | "stale_conversation" | "overloaded" | "rate_limited" | "server" | "unreachable" | "untrusted_folder" | "max_turns" | "refused_flags" | "cancelled" | "timed_out" | "killed" | "crashed" | "unknown";
 
-/** How somebody got in. */
-export type WayIn = "socket" | "token" | "browser";
-
-/** Who is asked. */
-export type Who = {
-  agent: string;
-} | {
-  member: string;
-};
-
-/** Which conversation a prompt shall belong to. */
-export type Wish = {
-  conversation: "continue";
-} | {
-  conversation: "fresh";
-} | {
-  conversation: "resume";
-  /** Which. */
-  id: string;
-};
-
-/** Whether an attempt did something that a repetition would do twice. */
+/** Whether an attempt did work that a retry would repeat. */
 export type Work = "none" | "unknown" | "tools";
 
-/** A worktree, and what would be lost with it or was. */
+/** A worktree, and the work that would be or was lost with it. */
 export type WorktreeLosses = {
-  /** What. */
+  /** The losses. */
   losses: LossesView;
   /** The worktree. */
   worktree: WorktreeView;
 };
 
 /**
- * A worktree of a git repository, and the branch in it. Whoever asks says which branch; the rest is what was decided
- * on it, before the session was taken in.
+ * A git worktree and its branch. The client chooses the branch; the daemon decides the rest before
+ * it accepts the session.
  */
 export type WorktreeSpec = {
-  /** The branch that was asked for; none: one of its own, named for the session. */
+  /** The requested branch. Null: a new branch named for the session. */
   asked: string | null;
-  /** The commit that it starts from. */
+  /** The commit that the worktree starts from. */
   base: string | null;
-  /** Its branch. */
+  /** The branch. */
   branch: string;
-  /** Where the worktree will be. */
+  /** The path of the worktree. */
   path: string;
-  /** What those who make and remove worktrees wrote down of it, in their own words; none: nothing is decided. */
+  /** The worktree code's own record. Null: nothing is decided yet. */
   record: string | null;
   /** The repository. */
   repo: string;
   /**
-   * Whether the checkout that it was asked from had changes that are not committed, and so are not in it; none: that
-   * could not be told.
+   * Whether the client's checkout had uncommitted changes, which the worktree does not contain.
+   * Null: unknown.
    */
   uncommitted: boolean | null;
 };
 
 /**
- * A worktree of a git repository, and the branch in it. Whoever asks says which branch; the rest is what was decided
- * on it, before the session was taken in.
+ * A git worktree and its branch. The client chooses the branch; the daemon decides the rest before
+ * it accepts the session.
  */
 export type WorktreeSpecInput = {
-  /** The branch that was asked for; none: one of its own, named for the session. */
+  /** The requested branch. Null: a new branch named for the session. */
   asked?: string | null | undefined;
-  /** The commit that it starts from. */
+  /** The commit that the worktree starts from. */
   base?: string | null | undefined;
-  /** Its branch. */
+  /** The branch. */
   branch?: string | undefined;
-  /** Where the worktree will be. */
+  /** The path of the worktree. */
   path?: string | undefined;
-  /** What those who make and remove worktrees wrote down of it, in their own words; none: nothing is decided. */
+  /** The worktree code's own record. Null: nothing is decided yet. */
   record?: string | null | undefined;
   /** The repository. */
   repo?: string | undefined;
   /**
-   * Whether the checkout that it was asked from had changes that are not committed, and so are not in it; none: that
-   * could not be told.
+   * Whether the client's checkout had uncommitted changes, which the worktree does not contain.
+   * Null: unknown.
    */
   uncommitted?: boolean | null | undefined;
 };
 
-/** How a worktree stands. */
+/** The state of a worktree. */
 export type WorktreeState = "in_use" | "owed" | "kept";
 
-/** A worktree that was made for a session, or is about to be. */
+/** A worktree of a session. */
 export type WorktreeView = {
-  /** Its branch. */
+  /** The branch. */
   branch: string;
-  /** Why, the last time. */
+  /** The error of the last attempt. */
   failed_because: string | null;
-  /** How often its removal has failed. */
+  /** How often its removal failed. */
   failures: number;
-  /** Why it is kept; nothing while it is in use or to be removed. */
+  /** Why it is kept. Null while it is in use or to be removed. */
   kept_because: string | null;
-  /** That session's name, if it has one. */
+  /** The name of the session, if it has one. */
   name: string | null;
-  /** Where it is. */
+  /** The path of the worktree. */
   path: string;
   /** The repository. */
   repo: string;
-  /** The launch that it was made for, or that has it now. */
+  /** The launch that has the worktree. */
   session: string;
-  /** How it stands. */
+  /** The state of the worktree. */
   state: WorktreeState;
 };
 
-/** A worktree, as it is asked for. */
-export type WorktreeWish = "own" | {
-  branch: string;
-};
-
-/** The worktrees of sessions: those in use, and those that are kept. */
+/** The worktrees of sessions: in use, or kept. */
 export type WorktreesView = {
   /** The worktrees. */
   worktrees: WorktreeView[];
@@ -1582,7 +1634,7 @@ export interface Operations {
   addToken: {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: NewToken;
+    body: CreateTokenRequest;
     answer: SecretView;
   };
   /** Revokes a token and cuts its connections; only at the socket */
@@ -1593,7 +1645,7 @@ export interface Operations {
     };
     query: Record<string, never>;
     body: undefined;
-    answer: RevokeAnswer;
+    answer: RevokeResponse;
   };
   /** Gives a token a new secret; only at the socket */
   rotateToken: {
@@ -1610,7 +1662,7 @@ export interface Operations {
     path: Record<string, never>;
     query: Record<string, never>;
     body: AdoptRequest;
-    answer: AdoptAnswer;
+    answer: AdoptResponse;
   };
   /** Sends a prompt to a member or an agent; as events, streams the answer */
   ask: {
@@ -1672,14 +1724,14 @@ export interface Operations {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: MemberAnswer[];
+    answer: MemberView[];
   };
   /** Adds a member */
   addMember: {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: NewMember;
-    answer: MemberAnswer;
+    body: CreateMemberRequest;
+    answer: MemberView;
   };
   /** Shows a member */
   getMember: {
@@ -1689,7 +1741,7 @@ export interface Operations {
     };
     query: Record<string, never>;
     body: undefined;
-    answer: MemberAnswer;
+    answer: MemberView;
   };
   /** Removes a member */
   removeMember: {
@@ -1774,18 +1826,18 @@ export interface Operations {
   previewPrune: {
     path: Record<string, never>;
     query: {
-      /** Only what ended longer ago than this. */
+      /** Remove only sessions that ended longer ago than this. */
       older_than_ms?: number | undefined;
     };
     body: undefined;
-    answer: PruneAnswer;
+    answer: PruneResponse;
   };
   /** Removes ended sessions from the record */
   prune: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: PruneRequest;
-    answer: PruneAnswer;
+    answer: PruneResponse;
   };
   /** Reports the state of an agent, sent by the agent itself */
   report: {
@@ -1798,25 +1850,25 @@ export interface Operations {
   listSessions: {
     path: Record<string, never>;
     query: {
-      /** Those that come after this one: what the page before has as `next`. */
+      /** Only sessions after this one: the `next` of the previous page. */
       after?: string | undefined;
-      /** Also those that are over. */
+      /** Whether to include sessions that have ended. */
       all?: boolean | undefined;
-      /** Asked for under this key. */
+      /** Only sessions with this idempotency key. */
       key?: string | undefined;
-      /** At most so many: 1 to 1,000, which it is if nothing is said. */
+      /** The maximum number of sessions on a page, from 1 to 1,000. The default is 1,000. */
       limit?: number | undefined;
-      /** Prompts of this member. */
+      /** Only prompts to this member. */
       member?: string | undefined;
-      /** Of this name. */
+      /** Only sessions with this name. */
       name?: string | undefined;
-      /** Which come first. */
+      /** The order of the list. The default is `oldest`. */
       order?: "oldest" | "newest" | undefined;
-      /** Started by this session. */
+      /** Only sessions that this session started. */
       parent?: string | undefined;
-      /** In this phase. */
+      /** Only sessions in this phase. */
       phase?: "queued" | "making" | "reserved" | "launching" | "starting" | "running" | "stopping" | "lost" | "reaped" | "cleaned" | undefined;
-      /** Parts of this plan. */
+      /** Only sessions of this plan. */
       plan?: string | undefined;
     };
     body: undefined;
@@ -1828,7 +1880,7 @@ export interface Operations {
     query: {
       /** The session that the same request created before the daemon was killed: the client reconnects to it. */
       rejoin?: string | undefined;
-      /** How far a new session has come when its client gets the answer. */
+      /** How far a session must be before the daemon responds. */
       until?: "accepted" | "started" | "ready" | "over" | undefined;
     };
     body: CreateRequest;
@@ -1931,7 +1983,7 @@ export interface Operations {
     query: {
       /** The session that the same request created before the daemon was killed: the client reconnects to it. */
       rejoin?: string | undefined;
-      /** How far a new session has come when its client gets the answer. */
+      /** How far a session must be before the daemon responds. */
       until?: "accepted" | "started" | "ready" | "over" | undefined;
     };
     body: ResumeRequest;
@@ -1955,7 +2007,7 @@ export interface Operations {
     };
     query: Record<string, never>;
     body: StopRequest;
-    answer: StopAnswer;
+    answer: StopResponse;
   };
   /** Attaches to the terminal of a session */
   attach: {
@@ -2030,7 +2082,10 @@ export interface Operations {
   listUsage: {
     path: Record<string, never>;
     query: {
-      /** The last so many samples of each, too; at most 300. They are taken while somebody asks for them. */
+      /**
+       * How many recent samples to include for each session, at most 300. The daemon takes samples
+       * while clients request them.
+       */
       history?: number | undefined;
     };
     body: undefined;

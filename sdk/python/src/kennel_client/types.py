@@ -5,877 +5,933 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, Tuple, TypedDict, Union
 
 
-class AdoptAnswer(TypedDict):
-    """What it can report with, as an agent that Kennel has started can."""
-    session: SessionView
-    """The session that follows it."""
-    socket: str
-    """The daemon's socket."""
-    token: LaunchToken
-    """The secret for its reports."""
-    token_file: str
-    """A file with the same, which only its owner can read."""
-
-
 class _AdoptRequestRequired(TypedDict):
     pid: int
-    """Its pid."""
+    """The pid of the process."""
 
 
 class AdoptRequest(_AdoptRequestRequired, total=False):
-    """A process that a user started, to be followed as a session."""
+    """A request to adopt a process that a user started."""
     by: str
-    """Who asks, for the event log."""
+    """The name of the caller, for the event log."""
     identity: str | None
-    """Which process exactly, for those who have seen to it that the pid is nobody else's: as `boot namespace pid
-    inode|tick number`. Without it whoever has the pid now is meant."""
+    """The exact identity of the process, as `boot namespace pid inode|tick number`, for clients that know it.
+    Without it, the daemon takes the process that has the pid now."""
     name: str | None
-    """A name for people."""
+    """A name for the session."""
     title: Title | None
-    """What it is about."""
+    """A title for the session."""
+
+
+class AdoptResponse(TypedDict):
+    """The new session of an adopted process, and the credentials for its reports."""
+    session: SessionView
+    """The session that follows the process."""
+    socket: str
+    """The path of the daemon's socket."""
+    token: LaunchToken
+    """The secret that the process sends with its reports."""
+    token_file: str
+    """A file with the same secret, readable by its owner only."""
+
+
+class _AgentSettingsRequired(TypedDict):
+    agent: str
+    """The agent: `claude`, `codex`, `gemini`, `opencode`, or the name of a described agent."""
+
+
+class AgentSettings(_AgentSettingsRequired, total=False):
+    """An agent program and its settings."""
+    args: List[str]
+    """Additional arguments, passed on unchanged."""
+    description: str | None
+    """The description of an agent that Kennel has no code for, as TOML."""
+    model: str | None
+    """The model. The default is the agent's own choice."""
+    permissions: Permissions
+    """What the agent may do without asking."""
+    turns: int | None
+    """The maximum number of turns. The default is the agent's own choice."""
 
 
 class _AgentSpecRequired(TypedDict):
-    seat: Seat
-    """Who is asked, and how."""
+    seat: AgentSettings
+    """The agent program and its settings."""
 
 
 class AgentSpec(_AgentSpecRequired, total=False):
-    """A prompt to an agent, or a person's chat with it. The prompt itself is not here: like the environment it goes
-    by memory, and is on no record."""
+    """An agent that a session runs: with a prompt, or interactively. The prompt itself is not part of the spec;
+    like the environment, it is passed on in memory and never stored with the session."""
     conversation: str | None
-    """The conversation that this launch goes on with: what was made of the wish. None: it begins a new one."""
+    """The conversation that this launch continues. Null: it starts a new one."""
     interactive: bool
-    """Whether it is no prompt: the agent is started on a terminal, for a person to talk to. It is not judged."""
+    """Whether the agent runs interactively on a terminal, without a prompt. Kennel does not judge it."""
     member: str | None
-    """The member that is asked, if one is."""
-    plan: PlanSeat | None
-    """The plan that it is a part of, if it is."""
+    """The member that is asked, if any."""
+    plan: PlanPosition | None
+    """The plan that the session is part of, if any."""
     prompt_sum: str
-    """A sum of the prompt, by which the same request is known again."""
+    """A hash of the prompt, by which a repeated request is recognized."""
     replay: bool
-    """Whether an attempt that did work, or may have, is tried again as well."""
+    """Whether to retry an attempt that did work, or may have."""
     retries: int
-    """How often it may be tried again by itself, if the provider is to blame."""
+    """How often to retry if the provider fails."""
     retry_within_ms: int | None
-    """How long it may take in all before no further try is begun, in milliseconds; none: for ever."""
+    """The time within which retries may start, in milliseconds. Null: no limit."""
     tied: bool
-    """Whether it ends if whoever asked goes without a word: they wait for it, tied."""
-    wish: Wish
-    """Which conversation it belongs to, as it was asked."""
+    """Whether the session ends when the client disconnects."""
+    wish: ConversationChoice
+    """The requested conversation."""
 
 
 class AnswerView(TypedDict):
-    """A prompt that is over. Field names are stable: added to, never changed."""
+    """A finished prompt. Field names are stable: fields are added, never renamed or removed."""
     agent: str
-    """The agent."""
+    """The agent program."""
     answer: str | None
-    """What it answered."""
+    """The agent's answer."""
     attempts: int
-    """How many attempts there were."""
+    """The number of attempts."""
     conversation: str | None
-    """The conversation that it belongs to."""
+    """The conversation that the prompt belongs to."""
     evidence: str
-    """By what that is known."""
+    """The text that the verdict is based on."""
     exit: Exit | None
-    """How its process ended."""
+    """How the agent's process ended."""
     member: str | None
-    """The member that was asked, if one was."""
+    """The member that was asked, if any."""
     owed: List[Owed]
-    """What of it could not be removed so far."""
+    """Resources of the session that could not be removed so far."""
     reason: Reason | None
-    """Why it ended."""
+    """Why the session ended."""
     session: str
-    """The session."""
+    """The session id."""
     source: EvidenceSource
-    """Where that was seen."""
+    """Where that text was found."""
     tools: int
-    """How many tools it ran."""
+    """The number of tools that the agent ran."""
     turns: int | None
-    """How many turns it took, if it told."""
-    usage: Usage
-    """What it has used up; what it cost is in there."""
+    """The number of turns, if the agent reported it."""
+    usage: TokenUsage
+    """The tokens used, and their cost."""
     verdict: VerdictKind
-    """What became of it."""
+    """The verdict."""
 
 
 class _AskRequestRequired(TypedDict):
     prompt: str
-    """What is asked. Never written down."""
+    """The prompt. It is never stored."""
 
 
 class AskRequest(_AskRequestRequired, total=False):
-    """A prompt to a member, or to an agent."""
+    """A prompt to a member or to an agent."""
     agent: str | None
-    """Which agent is asked, if no member is: `claude`, `codex`, `gemini`, `opencode`, or one that is described."""
+    """The agent program to ask if no member is given: `claude`, `codex`, `gemini`, `opencode`, or the name of a
+    described agent."""
     args: List[str]
-    """Further arguments, as they are."""
+    """Additional arguments, passed on unchanged."""
     by: str
-    """Who asks, for the event log."""
+    """The name of the caller, for the event log."""
     cpu: int | None
-    """The most CPU of its pen, in thousandths of a core."""
-    cwd: Text | None
-    """The folder it works in: absolute; a member's own if none."""
+    """The CPU limit of the pen, in thousandths of a core."""
+    cwd: OsText | None
+    """The absolute working directory. The default is the member's own."""
     description: str | None
     """The description of an agent that Kennel has no code for, as TOML."""
     detach: bool
-    """Whether it goes on if whoever asks goes before it is answered."""
+    """Whether the prompt continues when the client disconnects before the answer."""
     env: Environment
-    """As in `CreateRequest`."""
+    """The environment, as in `CreateRequest`."""
     fresh: bool
-    """In a new conversation."""
+    """Whether to start a new conversation."""
     grace_ms: int | None
-    """How long a stop waits before KILL."""
+    """The time between TERM and KILL in a stop."""
     key: str | None
-    """The same key twice is the same prompt."""
+    """The idempotency key: two requests with the same key are one prompt."""
     member: str | None
-    """Which member is asked. It has its own folder, agent, model, turns, permissions and arguments."""
+    """The member to ask. A member has its own directory, agent, model, turns, permissions and arguments."""
     memory: int | None
-    """The most memory of its pen, in bytes."""
+    """The memory limit of the pen, in bytes."""
     model: str | None
-    """Which model; the agent's own choice if none."""
+    """The model. The default is the agent's own choice."""
     name: str | None
-    """A name for people."""
+    """A name for the session."""
     parent: SessionId | None
-    """The session that asks, if one does."""
+    """The session that sends the request, if one does."""
     pen: PenKind
-    """Which pen."""
+    """The kind of pen."""
     permissions: Permissions
-    """What it may do without asking."""
+    """What the agent may do without asking."""
     pids: int | None
-    """The most processes and threads of its pen."""
+    """The limit on processes and threads of the pen."""
     queue: bool
-    """Whether it waits in line if the member is busy or there is no room."""
+    """Whether to queue the prompt if the member is busy or a limit is reached."""
     replay: bool
-    """Whether an attempt that did work, or may have, is tried again as well."""
+    """Whether to retry an attempt that did work, or may have."""
     resume: str | None
-    """In this conversation, and no other."""
+    """The conversation to continue. No other conversation takes its place."""
     retries: int | None
-    """How often it may be tried again by itself, if the provider is to blame; 3 if not given."""
+    """How often to retry if the provider fails. The default is 3."""
     retry_within_ms: int | None
-    """How long it may take in all before no further try is begun; ten minutes if not given, 0: for ever."""
+    """The time within which retries may start. The default is ten minutes; 0 means no limit."""
     timeout_ms: int | None
-    """How long an attempt may take, awake; none: for ever."""
+    """The timeout of an attempt, without the time that the machine sleeps. The default is none."""
     turns: int | None
-    """How many turns it may take; the agent's own choice if none."""
+    """The maximum number of turns. The default is the agent's own choice."""
     umask: int
-    """The client's umask."""
+    """The umask of the agent."""
     worktree: str | None
-    """A worktree that is made for it, on this branch; `""`: on one of its own."""
+    """Create a git worktree on this branch; `""` means a new branch named for the session."""
 
 
 class ByRequest(TypedDict, total=False):
-    """Who does it, for the event log."""
+    """The name of the caller, for the event log."""
     by: str
-    """Who."""
+    """The name of the caller."""
 
 
 class _CheckViewRequired(TypedDict):
     name: str
-    """Its name: stable."""
+    """The name of the check. Stable."""
     passed: bool
-    """Whether it is passed."""
+    """Whether the check passed."""
 
 
 class CheckView(_CheckViewRequired, total=False):
-    """A check."""
+    """The result of a check."""
     why: str | None
-    """Why not, if not, for people."""
+    """Why the check failed, for people."""
 
 
 class CommitView(TypedDict):
     """A commit."""
     id: str
-    """Its id."""
+    """The commit id."""
     subject: str
-    """The first line of its message."""
+    """The first line of the commit message."""
+
+
+class ConversationChoiceContinue(TypedDict):
+    """The member's latest conversation, if it has one. If the agent does not know it any more, a new one."""
+    conversation: Literal['continue']
+
+
+class ConversationChoiceFresh(TypedDict):
+    """A new conversation."""
+    conversation: Literal['fresh']
+
+
+class ConversationChoiceResume(TypedDict):
+    """This conversation. No other conversation takes its place."""
+    conversation: Literal['resume']
+    id: str
+    """The id of the conversation."""
+
+
+class CreateMemberRequest(TypedDict):
+    """A request to add a member."""
+    cwd: str
+    """The directory that the member works in."""
+    name: str
+    """The member's name."""
+    seat: AgentSettings
+    """The agent program that the member runs, and its settings."""
 
 
 class _CreateRequestRequired(TypedDict):
-    cwd: Text
-    """The folder to start in, exactly."""
+    cwd: OsText
+    """The working directory, as exact bytes."""
 
 
 class CreateRequest(_CreateRequestRequired, total=False):
-    """A new session. All fields of the spec stand beside the others; what is left out is as on the command line."""
+    """A request for a new session. All fields of the spec stand beside the fields of the request. Fields that are
+    left out have the defaults of the command line."""
     agent: AgentSpec | None
-    """Set if it is a prompt to an agent, or a chat: Kennel makes the command then, and judges what came of a
-    prompt."""
-    argv: List[Text]
-    """The command, exactly."""
+    """Set if the session runs an agent. Kennel then builds the command, and judges the result of a prompt."""
+    argv: List[OsText]
+    """The command, as exact bytes."""
     asked_by: str
-    """Who asked: a user, a program; for the event log."""
+    """The name of the caller (a user or a program), for the event log."""
     best_effort: bool
-    """Whether it runs without those limits where they can't be set."""
+    """Whether to run without these limits where they can't be set."""
     cpu: int | None
-    """The most CPU of its pen, in thousandths of a core."""
+    """The CPU limit of its pen, in thousandths of a core."""
     env: Environment
-    """Its environment, exactly: all of it but for Kennel's own cookie. Never written down. If it is left out, a
-    `PATH` for the programs of the system is all of it."""
+    """The exact environment of the command; Kennel adds only its own cookie. It is never stored. The default
+    contains only a `PATH` for the programs of the system."""
     grace_ms: int
-    """How long a stop waits between TERM and KILL."""
+    """The time between TERM and KILL in a stop."""
     idle_ms: int | None
-    """How long it may do nothing; none: for ever."""
+    """How long the session may do nothing. Null: no limit."""
     key: str | None
-    """The same key twice is the same session."""
+    """The idempotency key: two requests with the same key are one session."""
     lease_ms: int | None
-    """How long it goes on without a daemon; none: for ever."""
+    """How long the session runs without a daemon. Null: forever."""
     limits: List[Tuple[int, int, int]]
-    """The client's limits: resource, soft, hard."""
+    """The resource limits of the command: resource, soft limit, hard limit."""
     linger_ms: int
-    """How long what it leaves behind may go on after its exit."""
+    """How long processes that the agent leaves behind may run after its exit."""
     memory: int | None
-    """The most memory of its pen, in bytes."""
+    """The memory limit of its pen, in bytes."""
     name: str | None
-    """A name for people."""
+    """A name for the session."""
     outlives_parent: bool
-    """Whether it goes on when its parent has ended."""
+    """Whether the session continues after its parent has ended."""
     output_limit: int
-    """The most bytes of output kept on disk: 128 KiB or more, which is what a journal needs."""
+    """The maximum output to keep on disk, in bytes. At least 128 KiB, which a journal needs."""
     parent: SessionId | None
     """The session that started this one."""
     pen: PenKind
-    """Which pen."""
+    """The kind of pen."""
     pids: int | None
-    """The most processes and threads of its pen."""
+    """The limit on processes and threads of its pen."""
     prompt: str | None
-    """What the agent is asked, if `agent` is set: then there is neither `argv` nor `stdin`. Never written down."""
+    """The prompt for the agent, if `agent` is set; then `argv` and `stdin` must be absent. It is never stored."""
     queue: bool
-    """Whether it waits in line if it may not start at once."""
+    """Whether to queue the session if it can't start at once."""
     ready: Readiness
-    """By what it is known to be up."""
+    """How Kennel recognizes that the session is ready."""
     ready_timeout_ms: int | None
-    """How long it may take to be ready; none: for ever."""
+    """The time for the session to become ready. Null: no limit."""
     restart: RestartInput
-    """Whether it is launched again when it fails."""
+    """Whether to launch the session again when it fails."""
     restart_unknown: bool
-    """Whether that goes for a launch whose end nobody knows too: it may have run."""
+    """Whether to also restart after a launch with an unknown end, which may have run."""
     silence_ms: int | None
-    """How long it may print nothing; none: for ever."""
+    """How long the session may print nothing. Null: no limit."""
     stderr_apart: bool
-    """Whether standard error is apart from the terminal."""
+    """Whether standard error is separate from the terminal."""
     stdin: StdinFrom
-    """Where standard input comes from, if there is no terminal."""
+    """The source of standard input, if there is no terminal."""
     stop_signal: int | None
-    """The signal that asks it to end, if it is not TERM."""
-    terminal: Terminal | None
-    """Set if it gets a terminal of its own."""
+    """The signal that asks the agent to end, if it is not TERM."""
+    terminal: TerminalSize | None
+    """The size of the session's terminal, if it has one."""
     terminal_settings: TerminalSettings | None
     """The settings of the client's terminal."""
     tethered: bool
-    """Whether it ends when the client that started it goes without a word."""
+    """Whether the session ends when the client that started it disconnects."""
     timeout_ms: int | None
-    """How long it may take in all, awake; none: for ever."""
+    """The time for the whole session, without the time that the machine sleeps. Null: no limit."""
     umask: int
-    """The client's umask."""
+    """The umask of the command."""
     worktree: WorktreeSpecInput | None
-    """A worktree that is made for it."""
+    """A git worktree to create for the session."""
+
+
+class CreateTokenRequest(TypedDict, total=False):
+    """A request for a new token."""
+    name: str | None
+    """The name of the token. By default, the daemon chooses one."""
+    scope: Scope
+    """The permissions of the token."""
 
 
 class DaemonView(TypedDict):
-    """The daemon."""
+    """The state of the daemon."""
     environment: Dict[str, str]
-    """Where things are, for the `env` of requests: what it has of the environment of whoever started it (`PATH`,
-    `HOME`, `LANG`, …). Nothing secret."""
+    """Variables of the daemon's own environment that are useful in the `env` of requests (`PATH`, `HOME`, `LANG`,
+    …). They contain no secrets."""
     home: str
-    """The home."""
+    """The path of the home."""
     home_id: str
-    """Its id."""
+    """The id of the home."""
     listen: ListenView | None
-    """The API over TCP, if it was asked for."""
+    """The TCP listener, if it is enabled."""
     live: int
-    """Sessions that are not cleaned."""
+    """The number of sessions that are not cleaned."""
     pid: int
-    """Its pid."""
+    """The pid of the daemon."""
     settings: SettingsView | None
-    """What it was started with; none from an older version."""
+    """The settings in force."""
     started_at: str
-    """When it started."""
+    """When the daemon started, in RFC 3339."""
     total: int
-    """All that are on record."""
+    """The number of all recorded sessions."""
     version: str
-    """The program's version."""
+    """The version of the program."""
     yard_pid: int | None
-    """The yard's."""
+    """The pid of the yard."""
 
 
 class EndStraysRequest(TypedDict, total=False):
-    """Which strays shall be ended."""
+    """A request to end strays."""
     only: List[StrayRef] | None
-    """Only these, as they were shown: whoever has become one meanwhile is left alone. None: all there are."""
+    """End only these strays. Processes that became strays later are left alone. Null ends all strays."""
 
 
 class EventView(TypedDict):
     """An entry of the event log."""
     by: str | None
-    """Who asked."""
+    """The name of the caller, if a request caused it."""
     cause: str
-    """Why, or by what."""
+    """The cause, for people."""
     kind: str
-    """What: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, …"""
+    """The kind: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, …"""
     seq: int
-    """Its number: without gaps, growing."""
+    """The sequence number. Numbers increase without gaps."""
     session: str | None
-    """Which session; none for the daemon itself."""
+    """The session. Null for events of the daemon itself."""
     time: str
-    """When: RFC 3339."""
+    """When it happened, in RFC 3339."""
 
 
 class ExitCode(TypedDict):
     """It exited with this code."""
     code: int
-    """The code."""
+    """The exit code."""
     kind: Literal['code']
 
 
 class ExitSignal(TypedDict):
     """A signal ended it."""
     core: bool
-    """Whether a core was dumped."""
+    """Whether it dumped core."""
     kind: Literal['signal']
     oom: bool
-    """Whether it was the OOM killer."""
+    """Whether the OOM killer sent the signal."""
     signal: int
-    """Its number."""
+    """The number of the signal."""
 
 
 class ExitNeverRan(TypedDict):
-    """It never ran."""
+    """The program never ran."""
     kind: Literal['never_ran']
 
 
 class ExitUnknown(TypedDict):
-    """Nobody can tell any more; it may have run."""
+    """Unknown. The program may have run."""
     kind: Literal['unknown']
     why: str
-    """Why."""
+    """Why it is unknown."""
 
 
 class InputRequest(TypedDict, total=False):
-    """Input."""
+    """Input for a session."""
     eof: bool
-    """Whether that is the end of it."""
+    """Whether to close the input after these bytes."""
     hex: str
     """The bytes, in hex."""
 
 
 class InputSpec(TypedDict, total=False):
-    """Something that whoever runs a plan says."""
+    """An input of a plan."""
     about: str | None
-    """What it is, for people."""
+    """A description."""
     default: str | None
-    """What it is if nobody says; none: somebody must."""
+    """The default value. Null: the input is required."""
 
 
 class InspectView(TypedDict):
-    """Everything about a session."""
+    """All details of a session."""
     keeper_pid: int | None
-    """The keeper's pid, while there is one."""
+    """The pid of the keeper, while it is alive."""
     launch: LaunchView
     """Its launch."""
     launches: List[SessionView]
     """All launches of the session, the first one first."""
-    members: List[MemberView]
-    """Who is in its pen."""
+    members: List[ProcessView]
+    """The processes in its pen."""
     session: SessionView
     """The session."""
     timeline: List[EventView]
-    """What happened to it."""
+    """The events of the session."""
     trouble: List[str]
-    """What could not be found out, and why."""
+    """Details that could not be determined, and why."""
     usage: UsageView | None
-    """What it uses, while it lives."""
+    """The resources that it uses, while it is live."""
 
 
 class _JudgedRequired(TypedDict):
     verdict: Verdict
-    """What became of it."""
+    """The verdict."""
     work: Work
-    """Whether it did something."""
+    """Whether it did work."""
 
 
 class Judged(_JudgedRequired, total=False):
-    """How an attempt at a prompt was judged. The answer itself is in its output."""
+    """The judged attempt at a prompt. The answer itself is in the session's output."""
     conversation: str | None
-    """The conversation that it was, as the agent calls it."""
+    """The id of the conversation, as the agent reports it."""
     tools: int
-    """How many tools it ran."""
+    """The number of tools that it ran."""
     turns: int | None
-    """How many turns it took, if it told."""
-    usage: Usage
-    """What it has used up."""
+    """The number of turns, if the agent reported it."""
+    usage: TokenUsage
+    """The tokens used, and their cost."""
 
 
-class Kept(TypedDict):
-    """Something that was made for a session, and outlives it."""
+class KeptItem(TypedDict):
+    """A resource of a session that is kept because it contains work."""
     what: OwedKind
-    """What."""
+    """The resource."""
     why: str
-    """What of value is in it."""
+    """The work in it."""
 
 
 class LaunchView(TypedDict):
     """A launch, in `inspect`."""
     granted: bool
-    """Whether its gate was told to open."""
+    """Whether the gate was opened."""
     identity: str | None
-    """The identity of its process."""
+    """The identity of the agent's process."""
 
 
 class LinkRequest(TypedDict, total=False):
-    """A link by which a browser gets in, once."""
+    """A request for a one-time sign-in link for a browser."""
     scope: Scope
-    """What the browser may do."""
+    """The permissions of the browser."""
 
 
 class LinkView(TypedDict):
-    """The link."""
+    """A sign-in link."""
     url: str
-    """It has a secret in it."""
+    """The URL. It contains a secret."""
     valid_s: int
-    """For how many seconds it is good."""
+    """For how many seconds the link is valid."""
 
 
 class ListenRequest(TypedDict, total=False):
-    """Have the API over TCP."""
+    """A request to open the API over TCP."""
     listen: str | None
-    """Where: address and port, 0 for any. As configured, else at loopback, if not given."""
+    """The address and port; port 0 means any. The default is the configured address, or else loopback."""
 
 
 class ListenView(TypedDict):
-    """The API over TCP."""
+    """The TCP listener of the API."""
     address: str
-    """Address and port; the port that was found, if none was named."""
+    """The address and port; the actual port, if any port was requested."""
     state: ListenState
-    """Whether it is there."""
+    """The state of the listener."""
     url: str
-    """The same as a browser takes it."""
+    """The same as a URL for browsers."""
     why: str | None
-    """Why it is not there."""
+    """Why the listener is not open."""
 
 
 class LossesView(TypedDict):
-    """What would be lost with a worktree, or was."""
+    """The work that would be lost, or was lost, with a worktree."""
     changed: List[str]
-    """The first few of them."""
+    """The first few of these files."""
     changes: int
-    """How many files have changes that are not committed, at least."""
+    """The number of files with uncommitted changes. There may be more."""
     commits: int
-    """How many commits are on no other branch."""
+    """The number of commits that are on no other branch."""
     newest: List[CommitView]
-    """The newest of them."""
+    """The newest of these commits."""
     unknown: str | None
-    """Set if it can't be told what is in it: why. Then there may be anything."""
+    """Why the contents of the worktree are unknown, if they are. It may then contain anything."""
     why: List[str]
-    """Everything, each in a sentence with its figure; empty: nothing."""
+    """One sentence for each loss, with its number. Empty means that nothing is lost."""
 
 
 class MeView(TypedDict):
-    """Who asks, and whom."""
+    """The caller, and the daemon that it talks to."""
     home: str
-    """The folder of the home."""
+    """The path of the home."""
     host: str
-    """The machine's name."""
+    """The host name of the machine."""
     name: str | None
-    """How your token, or browser, is called; at the socket it has no name."""
+    """The name of the caller's token or browser. Null on the Unix socket."""
     scope: Scope
-    """What you may do."""
+    """The permissions of the caller."""
     version: str
-    """The daemon's version."""
-    via: WayIn
-    """How you got in."""
-
-
-class MemberAnswer(TypedDict):
-    """A member, as programs are shown it. Field names are stable: added to, never changed."""
-    attempts: int
-    """How many attempts at prompts were judged."""
-    busy_since: str | None
-    """Since when."""
-    busy_with: str | None
-    """The session of the prompt that it works on."""
-    conversation: str | None
-    """The conversation that it had last."""
-    created_at: str
-    """When it was added."""
-    cwd: str
-    """The folder that it works in."""
-    last_at: str | None
-    """When: RFC 3339."""
-    last_session: str | None
-    """Which session that was."""
-    last_verdict: VerdictKind | None
-    """What became of the last one."""
-    name: str
-    """Its name."""
-    seat: Seat
-    """Who sits there."""
-    usage: Usage
-    """What it has used up so far."""
-    waiting: int
-    """How many prompts wait for it in line."""
+    """The version of the daemon."""
+    via: AccessMethod
+    """How the caller is authenticated."""
 
 
 class MemberView(TypedDict):
-    """A process of a session, in `inspect`."""
-    command: str
-    """Its command line."""
-    name: str
-    """Its program's short name."""
-    parent: int
-    """Its parent's."""
-    pid: int
-    """Its pid."""
-    state: str
-    """The kernel's state letter."""
-
-
-class NewMember(TypedDict):
-    """A new member."""
+    """A member as programs see it. Field names are stable: fields are added, never renamed or removed."""
+    attempts: int
+    """The number of judged attempts at prompts."""
+    busy_since: str | None
+    """When that prompt started, in RFC 3339."""
+    busy_with: str | None
+    """The session of the prompt that the member works on now."""
+    conversation: str | None
+    """The member's latest conversation."""
+    created_at: str
+    """When the member was added, in RFC 3339."""
     cwd: str
-    """The folder that it works in."""
+    """The directory that the member works in."""
+    last_at: str | None
+    """When the latest attempt was judged, in RFC 3339."""
+    last_session: str | None
+    """The session of the latest attempt."""
+    last_verdict: VerdictKind | None
+    """The verdict of the latest attempt."""
     name: str
-    """Its name."""
-    seat: Seat
-    """Who sits there."""
+    """The member's name."""
+    seat: AgentSettings
+    """The agent program that the member runs, and its settings."""
+    usage: TokenUsage
+    """The tokens and cost of all its prompts so far."""
+    waiting: int
+    """The number of prompts that are queued for this member."""
 
 
-class NewToken(TypedDict, total=False):
-    """A token that is wanted."""
-    name: str | None
-    """Its name; one is made up if not given."""
-    scope: Scope
-    """What it is to be good for."""
+class OsTextHex(TypedDict):
+    hex: str
 
 
 class Owed(TypedDict):
-    """Something that must be removed once the tree is gone. Recorded before it is made."""
+    """A resource that Kennel must remove after the session. It is on record before it is created."""
     failures: int
-    """How often its removal has failed."""
+    """How often the removal failed."""
     what: OwedKind
-    """What."""
+    """The resource."""
     why: str | None
-    """The last failure."""
+    """The error of the last attempt."""
 
 
 class OwedKindRuntimeFiles(TypedDict):
-    """The keeper's socket, lock and identity file in the session's folder."""
+    """The keeper's socket, lock and identity file in the session's directory."""
     kind: Literal['runtime_files']
 
 
 class OwedKindPenFolder(TypedDict):
-    """The folder of the pen, if its keeper could not remove it."""
+    """The directory of the pen, if its keeper could not remove it."""
     kind: Literal['pen_folder']
     path: str
-    """Its path."""
+    """The path."""
 
 
 class OwedKindWorktree(TypedDict):
-    """A worktree of a git repository, and its branch."""
+    """A git worktree and its branch."""
     branch: str
-    """Its branch."""
+    """The branch."""
     kind: Literal['worktree']
     path: str
-    """Where the worktree is."""
+    """The path of the worktree."""
     record: str | None
-    """What is needed to make and remove it, in the words of those who do."""
+    """The worktree code's own record, needed to create and remove it."""
     repo: str
     """The repository."""
 
 
 class _PlanAgentRequired(TypedDict):
     name: Name
-    """What it is called in its stage."""
+    """The name of the agent in its stage."""
     prompt: Prompt
-    """What it is asked."""
-    who: Who
-    """Who is asked."""
+    """The prompt."""
+    who: PlanTarget
+    """The agent or member to ask."""
 
 
 class PlanAgent(_PlanAgentRequired, total=False):
     """One prompt to one agent."""
     args: List[str]
-    """Further arguments, as they are."""
+    """Additional arguments, passed on unchanged."""
     cwd: str | None
-    """The folder it works in; none: that in which the plan is run, or the member's."""
+    """The working directory. Null: the directory of the plan run, or the member's."""
     model: str | None
-    """Which model; the agent's own choice if none."""
+    """The model. Null: the agent's own choice."""
     on_failure: OnFailure | None
-    """What its failure means; none: whatever its stage says, see `StageSpec::on_failure`."""
+    """What happens when the agent fails. Null: the default of its stage, see `StageSpec::on_failure`."""
     permissions: Permissions | None
-    """What it may do without asking; none: as the member has it, or its own settings say."""
+    """What the agent may do without asking. Null: the member's permissions, or the agent's own settings."""
     retries: int | None
-    """How often it may be tried again by itself; none: as often as any prompt."""
+    """How often to retry the prompt. Null: the default for prompts."""
     timeout_ms: int | None
-    """How long it may take; none: for ever."""
+    """The timeout of the agent. Null: no limit."""
     turns: int | None
-    """How many turns it may take; the agent's own choice if none."""
-    worktree: WorktreeWish | None
-    """A worktree that is made for it."""
+    """The maximum number of turns. Null: the agent's own choice."""
+    worktree: PlanWorktree | None
+    """A git worktree to create for the agent."""
 
 
 class PlanAgentView(TypedDict):
     """An agent of a plan."""
     agent: str | None
-    """Who is asked, if it is no member."""
+    """The agent program that is asked, if it is not a member."""
     asks: int
-    """How often it was asked."""
+    """How often the agent was asked."""
     member: str | None
-    """The member that is asked, if one is."""
+    """The member that is asked, if any."""
     name: str
-    """Its name in the stage."""
+    """The name of the agent in its stage."""
     session: str | None
-    """The session, if there is one, or was."""
+    """The session, if it exists or existed."""
     state: PlanAgentStatus
-    """How it stands."""
-    usage: Usage
-    """What it has used up, as far as it is known."""
+    """The status of the agent."""
+    usage: TokenUsage
+    """The tokens and cost, as far as known."""
     verdict: VerdictKind | None
-    """What became of its prompt, once it was judged."""
+    """The verdict, once the prompt is judged."""
     why: str
-    """In a few words, for people."""
+    """A short explanation, for people."""
+
+
+class PlanPosition(TypedDict):
+    """The position of a session in a plan."""
+    ask: int
+    """Which ask of this agent it is, from 1."""
+    name: str
+    """The agent in the plan: `STAGE.AGENT`."""
+    plan: str
+    """The id of the plan."""
 
 
 class _PlanRequestRequired(TypedDict):
-    cwd: Text
-    """The folder in which agents work that name none, exactly."""
+    cwd: OsText
+    """The directory for agents that name none, as exact bytes."""
     spec: PlanSpec
     """The plan, with all its prompts."""
 
 
 class PlanRequest(_PlanRequestRequired, total=False):
-    """A run of a plan, with the surroundings of whoever wants it."""
+    """A request to run a plan, with the environment of the client."""
     by: str
-    """Who asks, for the event log."""
+    """The name of the caller, for the event log."""
     env: Environment
-    """As in `CreateRequest`."""
+    """The environment of the agents, as in `CreateRequest`."""
     inputs: Dict[str, str]
-    """A value for each of its inputs."""
+    """A value for each input of the plan."""
     limits: List[Tuple[int, int, int]]
-    """The client's limits: resource, soft, hard."""
+    """The resource limits of the agents: resource, soft limit, hard limit."""
     pen: PenKind
-    """Which pen its sessions get."""
+    """The kind of pen for its sessions."""
     tied: bool
-    """Whether it is cancelled if whoever wants it goes without a word: they wait for it, tied."""
+    """Whether the daemon cancels the plan when the client disconnects."""
     umask: int
-    """The client's umask."""
+    """The umask of the agents."""
 
 
 class PlanResumeRequest(TypedDict, total=False):
-    """The same plan once more, for what is not done."""
+    """A request to resume a plan: agents without an answer are asked again."""
     by: str
-    """Who asks, for the event log."""
+    """The name of the caller, for the event log."""
     env: Environment
-    """As in `PlanRequest`."""
+    """The environment of the agents, as in `PlanRequest`."""
     limits: List[Tuple[int, int, int]]
-    """The client's limits: resource, soft, hard."""
+    """The resource limits of the agents: resource, soft limit, hard limit."""
     replay: bool
-    """That goes for what may have run, too."""
+    """Whether to repeat agents that may have run already."""
     tied: bool
-    """As in `PlanRequest`."""
+    """Whether the daemon cancels the plan when the client disconnects."""
     umask: int
-    """The client's umask."""
-
-
-class PlanSeat(TypedDict):
-    """A place in a plan."""
-    ask: int
-    """For the how manieth time it is asked."""
-    name: str
-    """The agent's name in it: `STAGE.AGENT`."""
-    plan: str
-    """The plan's id."""
+    """The umask of the agents."""
 
 
 class _PlanSpecRequired(TypedDict):
     name: Name
-    """What it is called."""
+    """The name of the plan."""
     stages: List[StageSpec]
-    """In their order."""
+    """The stages, in order."""
 
 
 class PlanSpec(_PlanSpecRequired, total=False):
-    """Stages of agents, one after the other. Fields are added only with a default, so that older records can be
-    read; and one that a newer version has written is passed over, but not in a request: see `PlanSpec::asked`."""
+    """A plan: stages of agents, one stage after the other. New fields need a default, so that older records stay
+    readable. Records may contain fields of a newer version; requests may not, see `PlanSpec::asked`."""
     about: str | None
-    """What it is for."""
+    """A description."""
     concurrency: int | None
-    """How many agents may be at work at once; none: all of a stage."""
+    """The maximum number of agents that work at the same time. Null: all agents of a stage."""
     inputs: Dict[str, InputSpec]
-    """What its prompts may refer to, besides answers."""
+    """The inputs that prompts can refer to."""
     timeout_ms: int | None
-    """How long it may take in all; none: for ever."""
+    """The time for the whole plan. Null: no limit."""
+
+
+class PlanTargetAgent(TypedDict):
+    """An agent program (`claude`, `codex`, …), in a new conversation."""
+    agent: str
+
+
+class PlanTargetMember(TypedDict):
+    """A member, in its own conversation."""
+    member: str
 
 
 class PlanView(TypedDict):
-    """A plan, as `--json` and the API show it."""
+    """A plan run, as `--json` and the API show it."""
     created_at: str
-    """When it was begun: RFC 3339."""
+    """When the run started, in RFC 3339."""
     ended_at: str | None
-    """When it was over."""
+    """When the run ended, in RFC 3339."""
     id: str
-    """The id of this run of it."""
+    """The id of this run."""
     name: str
-    """The plan's name."""
+    """The name of the plan."""
     stages: List[StageView]
-    """Its stages, in their order."""
+    """The stages, in order."""
     state: PlanStatus
-    """How it stands."""
-    usage: Usage
-    """What its agents have used up, all together, as far as it is known."""
+    """The status of the plan."""
+    usage: TokenUsage
+    """The tokens and cost of all agents, as far as known."""
     why: str | None
-    """Why, for people, once it is to end or has ended."""
+    """Why the plan is stopping or has ended, for people."""
 
 
-class _ProblemRequired(TypedDict):
+class PlanWorktreeBranch(TypedDict):
+    """This branch."""
+    branch: str
+
+
+class _ProblemDetailsRequired(TypedDict):
     code: str
-    """The kind for programs: `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `busy`, `gone`,
+    """The type for programs: `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `busy`, `gone`,
     `internal`, … Stable."""
     detail: str
-    """What was wrong this time, for people."""
+    """What went wrong in this request, for people."""
     status: int
-    """The status of the answer."""
+    """The HTTP status."""
     title: str
-    """The kind in words: the same for all of its kind."""
+    """A short description of the type, the same for all problems of this type."""
     type: str
-    """An address for this kind of problem: `urn:kennel:` and the code."""
+    """The type of the problem: `urn:kennel:` and the code."""
 
 
-class Problem(_ProblemRequired, total=False):
-    """What went wrong: problem details, as RFC 9457 has them."""
+class ProblemDetails(_ProblemDetailsRequired, total=False):
+    """An error response: problem details as in RFC 9457."""
     hint: str | None
-    """What to do, if there is something."""
+    """What to do about it, if there is a suggestion."""
+
+
+class ProcessView(TypedDict):
+    """A process of a session, in `inspect`."""
+    command: str
+    """The command line."""
+    name: str
+    """The short name of its program."""
+    parent: int
+    """The pid of its parent."""
+    pid: int
+    """The pid."""
+    state: str
+    """The kernel's state letter."""
 
 
 class PromptText(TypedDict):
-    """This."""
+    """The text of the prompt."""
     text: str
 
 
 class PromptFile(TypedDict):
-    """What is in this file, which was not read yet: see `PlanSpec::prompt_files`."""
+    """A file with the prompt, which is not loaded yet: see `PlanSpec::prompt_files`."""
     file: str
 
 
-class PruneAnswer(TypedDict):
-    """What was pruned."""
-    removed: List[str]
-    """The ids."""
-    with_keys: List[str]
-    """Those that stay on record since their key is still held: asked for again, they are the answer."""
-    with_worktrees: List[str]
-    """Those that stay on record since their worktree is kept."""
-
-
 class PruneRequest(TypedDict, total=False):
-    """What to prune; the query of a `GET`, which only says what would be."""
+    """Which ended sessions to remove. As the query of a `GET`, it only lists what would be removed."""
     older_than_ms: int | None
-    """Only what ended longer ago than this."""
+    """Remove only sessions that ended longer ago than this."""
+
+
+class PruneResponse(TypedDict):
+    """The result of a prune."""
+    removed: List[str]
+    """The ids of the removed sessions."""
+    with_keys: List[str]
+    """Sessions that were not removed because their idempotency key is still valid."""
+    with_worktrees: List[str]
+    """Sessions that were not removed because their worktree is kept."""
 
 
 class ReadinessNone(TypedDict):
-    """Nothing: it is not asked."""
+    """None: the session is not checked."""
     kind: Literal['none']
 
 
 class ReadinessLine(TypedDict):
-    """A line of its output matches this regular expression, which is not checked here."""
+    """A line of its output matches a regular expression. The expression is not validated here."""
     kind: Literal['line']
     pattern: str
-    """The expression."""
+    """The regular expression."""
 
 
 class ReadinessSocket(TypedDict):
-    """This Unix socket accepts."""
+    """A Unix socket accepts connections."""
     kind: Literal['socket']
     path: str
-    """Its path."""
+    """The path of the socket."""
 
 
 class ReadinessTcp(TypedDict):
-    """This TCP port accepts."""
+    """A TCP port accepts connections."""
     host: str
-    """Where; this machine if not given."""
+    """The host. The default is this machine."""
     kind: Literal['tcp']
     port: int
-    """Which."""
+    """The port."""
 
 
 class ReadinessHttp(TypedDict):
-    """This address answers with 2xx."""
+    """An HTTP URL responds with 2xx."""
     kind: Literal['http']
     url: str
-    """The address."""
+    """The URL."""
 
 
 class ReadinessReport(TypedDict):
-    """The agent says so."""
+    """The agent reports that it is ready."""
     kind: Literal['report']
 
 
 class ReadyView(TypedDict):
-    """Whether the daemon can do its work now."""
+    """Whether the daemon can do its work."""
     checks: List[CheckView]
-    """All of them."""
+    """The checks."""
     ready: bool
-    """Whether every check is passed."""
+    """Whether all checks passed."""
 
 
 class ReasonExited(TypedDict):
-    """The agent ended by itself."""
+    """The agent exited by itself."""
     kind: Literal['exited']
 
 
 class ReasonStopped(TypedDict):
-    """Somebody asked for it."""
+    """A caller stopped it."""
     by: str
-    """Who."""
+    """The name of the caller."""
     kind: Literal['stopped']
 
 
 class ReasonClientGone(TypedDict):
-    """The client that it was tied to went away."""
+    """The client that it was tied to disconnected."""
     kind: Literal['client_gone']
 
 
 class ReasonParentEnded(TypedDict):
-    """The session that started it ended."""
+    """Its parent session ended."""
     kind: Literal['parent_ended']
 
 
 class ReasonShutdown(TypedDict):
-    """The daemon was told to end everything."""
+    """The daemon shut down and stopped all sessions."""
     kind: Literal['shutdown']
 
 
 class ReasonFailed(TypedDict):
-    """It could not be started."""
-    code: int
-    """What failed, in the program's exit codes: 202 setup, 203 pen, 204 exec, 207 internal."""
+    """The launch failed."""
+    code: LaunchFailure
+    """What failed."""
     kind: Literal['failed']
     why: str
-    """Why."""
+    """The error message."""
 
 
 class ReasonLeaseOver(TypedDict):
-    """No daemon came back within the lease."""
+    """No daemon returned within the lease."""
     kind: Literal['lease_over']
 
 
 class _ReasonNotReadyRequired(TypedDict):
     after_ms: int
-    """The time it had."""
+    """The time that it had."""
     kind: Literal['not_ready']
 
 
 class ReasonNotReady(_ReasonNotReadyRequired, total=False):
     """It was not ready in time."""
     saw: str | None
-    """What was seen last in place of the sign."""
+    """The last observation before the timeout."""
 
 
 class ReasonTimedOut(TypedDict):
-    """It took longer than it may."""
+    """It ran longer than its timeout."""
     kind: Literal['timed_out']
     limit_ms: int
     """The limit."""
@@ -901,43 +957,43 @@ class ReasonKeeperDied(TypedDict):
 
 
 class ReasonRebooted(TypedDict):
-    """The machine was restarted meanwhile."""
+    """The machine was restarted."""
     kind: Literal['rebooted']
 
 
 class ReasonForgotten(TypedDict):
-    """A person gave it up: nobody saw it end."""
+    """A user gave the session up. Kennel did not see it end."""
     by: str
-    """Who."""
+    """The name of the caller."""
     kind: Literal['forgotten']
 
 
 class RelaunchStateUndecided(TypedDict):
-    """Nothing was decided."""
+    """Not decided yet."""
     relaunch: Literal['undecided']
 
 
 class RelaunchStatePending(TypedDict):
-    """It will be, after a pause."""
+    """Another launch follows after a pause."""
     relaunch: Literal['pending']
 
 
 class RelaunchStateLaunched(TypedDict):
-    """It was."""
+    """Another launch was started."""
     relaunch: Literal['launched']
 
 
 class RelaunchStateCalledOff(TypedDict):
-    """Somebody wanted the end: it will not, whatever the policy says."""
+    """A stop cancelled the restart, regardless of the policy."""
     by: str
-    """Who, or what."""
+    """The name of the caller, or the cause."""
     relaunch: Literal['called_off']
 
 
 class ReplaceRequest(TypedDict, total=False):
-    """A planned restart."""
+    """A request to restart the daemon in place."""
     program: str | None
-    """The program to start; the same one if not given."""
+    """The program to start. The default is the same program."""
 
 
 class _ReportRequestReadyRequired(TypedDict):
@@ -945,11 +1001,11 @@ class _ReportRequestReadyRequired(TypedDict):
 
 
 class ReportRequestReady(_ReportRequestReadyRequired, total=False):
-    """It is up."""
+    """The agent is ready."""
     session: str
-    """The session that it is about, or the launch: `$KENNEL_SESSION`."""
+    """The session or launch that the report is about: `$KENNEL_SESSION`."""
     token: LaunchToken | None
-    """The secret of its launch."""
+    """The secret of the launch."""
 
 
 class _ReportRequestBusyRequired(TypedDict):
@@ -957,11 +1013,11 @@ class _ReportRequestBusyRequired(TypedDict):
 
 
 class ReportRequestBusy(_ReportRequestBusyRequired, total=False):
-    """It works."""
+    """The agent is working."""
     session: str
-    """The session that it is about, or the launch: `$KENNEL_SESSION`."""
+    """The session or launch that the report is about: `$KENNEL_SESSION`."""
     token: LaunchToken | None
-    """The secret of its launch."""
+    """The secret of the launch."""
 
 
 class _ReportRequestIdleRequired(TypedDict):
@@ -969,39 +1025,39 @@ class _ReportRequestIdleRequired(TypedDict):
 
 
 class ReportRequestIdle(_ReportRequestIdleRequired, total=False):
-    """It waits for somebody."""
+    """The agent waits for input."""
     session: str
-    """The session that it is about, or the launch: `$KENNEL_SESSION`."""
+    """The session or launch that the report is about: `$KENNEL_SESSION`."""
     token: LaunchToken | None
-    """The secret of its launch."""
+    """The secret of the launch."""
 
 
 class _ReportRequestTitleRequired(TypedDict):
     report: Literal['title']
     title: Title
-    """For people."""
+    """The title, for people."""
 
 
 class ReportRequestTitle(_ReportRequestTitleRequired, total=False):
-    """What it is about."""
+    """The title of its work."""
     session: str
-    """The session that it is about, or the launch: `$KENNEL_SESSION`."""
+    """The session or launch that the report is about: `$KENNEL_SESSION`."""
     token: LaunchToken | None
-    """The secret of its launch."""
+    """The secret of the launch."""
 
 
 class _ReportRequestProgressRequired(TypedDict):
     percent: PercentInput
-    """Of 100."""
+    """The progress, in percent."""
     report: Literal['progress']
 
 
 class ReportRequestProgress(_ReportRequestProgressRequired, total=False):
-    """How far it is."""
+    """The progress of its work."""
     session: str
-    """The session that it is about, or the launch: `$KENNEL_SESSION`."""
+    """The session or launch that the report is about: `$KENNEL_SESSION`."""
     token: LaunchToken | None
-    """The secret of its launch."""
+    """The secret of the launch."""
 
 
 class RestartNever(TypedDict):
@@ -1010,9 +1066,9 @@ class RestartNever(TypedDict):
 
 
 class RestartOnFailure(TypedDict):
-    """Another launch."""
+    """Launch the session again."""
     most: int | None
-    """So often at most, however long it ran in between; none: for ever."""
+    """The maximum number of restarts. Null: no limit."""
     policy: Literal['on_failure']
 
 
@@ -1026,595 +1082,552 @@ class _RestartInputOnFailureRequired(TypedDict):
 
 
 class RestartInputOnFailure(_RestartInputOnFailureRequired, total=False):
-    """Another launch."""
+    """Launch the session again."""
     most: int | None
-    """So often at most, however long it ran in between; none: for ever."""
+    """The maximum number of restarts. Null: no limit."""
 
 
 class ResumeRequest(TypedDict, total=False):
-    """Another launch of a session that has ended: its command, in its folder, with these surroundings."""
+    """A request for another launch of an ended session: the same command in the same directory, with a new
+    environment."""
     after: SessionId | None
-    """After which launch: if there is a later one already, that is the answer. The latest one if not given."""
+    """The launch to follow. If a later one exists already, the response is that one. The default is the latest
+    launch."""
     by: str
-    """Who asks, for the event log."""
+    """The name of the caller, for the event log."""
     env: Environment
-    """As in `CreateRequest`."""
+    """The environment, as in `CreateRequest`."""
     limits: List[Tuple[int, int, int]]
-    """The client's limits: resource, soft, hard."""
+    """The resource limits of the command: resource, soft limit, hard limit."""
     parent: SessionId | None
-    """The session that asks, if one does."""
+    """The session that sends the request, if one does."""
     queue: bool
-    """Whether it waits in line if it may not start at once."""
+    """Whether to queue the session if it can't start at once."""
     stderr_apart: bool
-    """Whether standard error is apart from the terminal."""
+    """Whether standard error is separate from the terminal."""
     stdin: StdinFrom
-    """Where standard input comes from, if there is no terminal."""
+    """The source of standard input, if there is no terminal."""
     terminal_settings: TerminalSettings | None
     """The settings of the client's terminal."""
     tethered: bool
-    """Whether it ends when the client goes without a word."""
+    """Whether the session ends when the client disconnects."""
     umask: int
-    """The client's umask."""
+    """The umask of the command."""
 
 
-class RevokeAnswer(TypedDict):
-    """What came of a revocation."""
+class RevokeResponse(TypedDict):
+    """The result of revoking a token."""
     cut: int
-    """How many connections were cut."""
-
-
-class _SeatRequired(TypedDict):
-    agent: str
-    """`claude`, `codex`, `gemini`, `opencode`, or the name of one that is described."""
-
-
-class Seat(_SeatRequired, total=False):
-    """An agent program, and how it is used."""
-    args: List[str]
-    """Further arguments, as they are."""
-    description: str | None
-    """The description of an agent that Kennel has no code for, as TOML."""
-    model: str | None
-    """Which model; the agent's own choice if none."""
-    permissions: Permissions
-    """What it may do without asking."""
-    turns: int | None
-    """How many turns it may take; the agent's own choice if none."""
+    """The number of connections that were closed."""
 
 
 class SecretView(TypedDict):
     """A token with its secret."""
     cut: int
-    """How many connections of the former one were cut."""
+    """The number of connections of the previous token that were closed."""
     secret: str
-    """What is to be said for it."""
+    """The secret to send in requests."""
     token: TokenView
     """The token."""
 
 
 class SessionPage(TypedDict):
-    """A part of a list."""
+    """One page of a list of sessions."""
     next: SessionId | None
-    """Where the next page goes on: its `after`. None: that was the last."""
+    """The `after` of the next page. Null on the last page."""
     sessions: List[SessionView]
     """The sessions."""
 
 
 class _SessionSpecRequired(TypedDict):
     asked_by: str
-    """Who asked: a user, a program; for the event log."""
+    """The name of the caller (a user or a program), for the event log."""
     grace_ms: int
-    """How long a stop waits between TERM and KILL."""
+    """The time between TERM and KILL in a stop."""
     lease_ms: int | None
-    """How long it goes on without a daemon; none: for ever."""
+    """How long the session runs without a daemon. Null: forever."""
     linger_ms: int
-    """How long what it leaves behind may go on after its exit."""
+    """How long processes that the agent leaves behind may run after its exit."""
     outlives_parent: bool
-    """Whether it goes on when its parent has ended."""
+    """Whether the session continues after its parent has ended."""
     output_limit: int
-    """The most bytes of output kept on disk: 128 KiB or more, which is what a journal needs."""
+    """The maximum output to keep on disk, in bytes. At least 128 KiB, which a journal needs."""
     pen: PenKind
-    """Which pen."""
+    """The kind of pen."""
     tethered: bool
-    """Whether it ends when the client that started it goes without a word."""
+    """Whether the session ends when the client that started it disconnects."""
 
 
 class SessionSpec(_SessionSpecRequired, total=False):
-    """A command, and how to run it. Fields are added only with a default, so that older rows can be read."""
+    """A command and how to run it. New fields need a default, so that older records stay readable."""
     agent: AgentSpec | None
-    """Set if it is a prompt to an agent, or a chat: Kennel makes the command then, and judges what came of a
-    prompt."""
+    """Set if the session runs an agent. Kennel then builds the command, and judges the result of a prompt."""
     argv: List[str]
-    """The command and its arguments; bytes that are no UTF-8 are replaced here, for people to read."""
+    """The command and its arguments, for display. Bytes that are not valid UTF-8 are replaced."""
     best_effort: bool
-    """Whether it runs without those limits where they can't be set."""
+    """Whether to run without these limits where they can't be set."""
     cpu: int | None
-    """The most CPU of its pen, in thousandths of a core."""
+    """The CPU limit of its pen, in thousandths of a core."""
     cwd: str
-    """The folder it starts in."""
+    """The working directory."""
     idle_ms: int | None
-    """How long it may do nothing; none: for ever."""
+    """How long the session may do nothing. Null: no limit."""
     key: str | None
-    """The same key twice is the same session."""
+    """The idempotency key: two requests with the same key are one session."""
     memory: int | None
-    """The most memory of its pen, in bytes."""
+    """The memory limit of its pen, in bytes."""
     name: str | None
-    """A name for people."""
+    """A name for the session."""
     parent: SessionId | None
     """The session that started this one."""
     pids: int | None
-    """The most processes and threads of its pen."""
+    """The limit on processes and threads of its pen."""
     ready: Readiness
-    """By what it is known to be up."""
+    """How Kennel recognizes that the session is ready."""
     ready_timeout_ms: int | None
-    """How long it may take to be ready; none: for ever."""
+    """The time for the session to become ready. Null: no limit."""
     restart: Restart
-    """Whether it is launched again when it fails."""
+    """Whether to launch the session again when it fails."""
     restart_unknown: bool
-    """Whether that goes for a launch whose end nobody knows too: it may have run."""
+    """Whether to also restart after a launch with an unknown end, which may have run."""
     silence_ms: int | None
-    """How long it may print nothing; none: for ever."""
+    """How long the session may print nothing. Null: no limit."""
     stdin: bool
-    """Whether its standard input can be written to (always so with a terminal)."""
+    """Whether clients can write to its standard input. Always true with a terminal."""
     stop_signal: int | None
-    """The signal that asks it to end, if it is not TERM."""
-    terminal: Terminal | None
-    """Set if it gets a terminal of its own."""
+    """The signal that asks the agent to end, if it is not TERM."""
+    terminal: TerminalSize | None
+    """The size of the session's terminal, if it has one."""
     timeout_ms: int | None
-    """How long it may take in all, awake; none: for ever."""
+    """The time for the whole session, without the time that the machine sleeps. Null: no limit."""
     worktree: WorktreeSpec | None
-    """A worktree that is made for it."""
+    """A git worktree to create for the session."""
 
 
 class _SessionUsageRequired(TypedDict):
     id: str
-    """Its id."""
+    """The session id."""
     name: str | None
-    """Its name."""
+    """The session name."""
     phase: Phase
-    """How far it has come."""
+    """The phase of the session."""
     usage: UsageView | None
-    """What its pen uses, while there is one and its keeper can be asked."""
+    """The resources of its pen, while the pen exists and its keeper responds."""
 
 
 class SessionUsage(_SessionUsageRequired, total=False):
-    """What a session uses now."""
+    """The resources that a session uses now."""
     history: List[UsageSample] | None
-    """What it has used lately, the earliest first, if that was asked for."""
+    """Recent samples, the oldest first, if they were requested."""
     trouble: str | None
-    """Why that is not known, if somebody should know it."""
+    """Why the usage is unknown, if that is unexpected."""
 
 
 class _SessionViewRequired(TypedDict):
-    activity: Activity | None
-    """Whether its agent works, by its own word."""
+    activity: AgentActivity | None
+    """Whether the agent is busy, as it reports."""
     attempt: int
-    """Which launch of the session this is: 1 for the first."""
+    """The number of this launch: 1 for the first."""
     created_at: str
-    """When it was asked for: seconds since 1970 with milliseconds, in RFC 3339."""
+    """When it was requested, in RFC 3339 with milliseconds."""
     ended_at: str | None
-    """When it was seen to be gone."""
+    """When Kennel saw the session end, in RFC 3339."""
     exit: Exit | None
-    """How the agent ended, once it has."""
+    """How the agent ended."""
     exit_code: int | None
-    """The code that a shell would show."""
+    """The exit code that a shell would show."""
     folder: str
-    """The session's folder."""
+    """The session's directory in the home."""
     id: str
-    """The id."""
-    kept: List[Kept]
-    """What was made for it and is kept, since it has something of value."""
+    """The id of this launch."""
+    kept: List[KeptItem]
+    """Resources that are kept because they contain work."""
     key: str | None
-    """The key under which it was asked for."""
+    """The idempotency key."""
     launches: int
-    """How many launches of the session there have been."""
+    """The number of launches of the session."""
     name: str | None
     """The name, if it has one."""
     owed: List[Owed]
-    """What is left to be removed."""
+    """Resources that Kennel still has to remove."""
     pen: str | None
-    """The folder of its cgroup; `subtree` or `pidns` if it has none; nothing before there is a pen."""
+    """The directory of its cgroup, or `subtree` or `pidns` for the other kinds. Null before the pen exists."""
     phase: Phase
-    """What was seen of it last."""
+    """The phase, as last observed."""
     pid: int | None
-    """The agent's pid, once it exists."""
+    """The pid of the agent, once it exists."""
     progress: Percent | None
-    """How far it is, of 100, by its own word."""
+    """The progress that the agent reports, in percent."""
     queue_place: int | None
-    """Where it stands in line, if it does: 1 is next."""
+    """The position in the queue, if it is queued: 1 is next."""
     ready: ReadyState
-    """Whether it is up."""
+    """Whether the session is ready."""
     reason: Reason | None
-    """Why it ended."""
+    """Why the session ended."""
     relaunch: RelaunchState
     """Whether another launch follows."""
     session: str
-    """The session's id, which all its launches share; `id` is this launch's."""
+    """The id of the session, which all its launches share."""
     spec: SessionSpec
-    """What was asked for."""
+    """The requested spec."""
     started_at: str | None
-    """When the program began to run."""
+    """When the program started, in RFC 3339."""
     started_by: StartedBy
-    """Who started it."""
+    """Who started the process."""
     survivors: List[Survivor]
-    """Those who could not be ended."""
+    """Processes that could not be ended."""
     title: Title | None
-    """What it is about, by its own word."""
+    """The title that the agent reports."""
     unrecorded: bool
-    """Whether the outcome could not be put on record."""
+    """Whether the outcome could not be stored."""
     wanted: str
-    """`running` or `stopped`."""
+    """The desired state: `running` or `stopped`."""
 
 
 class SessionView(_SessionViewRequired, total=False):
     """A session, as `--json` and the API show it."""
     judged: Judged | None
-    """What became of its prompt, if it is one and that is known."""
+    """The result of the prompt, once it is judged."""
     trouble: List[str]
-    """What went wrong in its launch and did not keep it from running, such as a limit that is not held: as far as
-    the daemon that runs has heard it. The event log has all of it."""
+    """Problems of the launch that did not prevent it, such as a limit that can't be enforced, as far as the running
+    daemon knows. The event log has all of them."""
 
 
 class SettingsView(TypedDict):
-    """The settings of a daemon, as they are in force: from kennel.toml and the environment of whoever started it.
-    The names are those of the configuration."""
+    """The daemon's settings in force, from kennel.toml and the daemon's environment. The names are those of the
+    configuration file."""
     ended_kept: int
-    """How many that have ended stay on record."""
+    """The number of ended sessions to keep on record."""
     key_retention_ms: int
-    """How long the key of one that has ended stands for it."""
+    """How long an idempotency key stays valid after its session ended."""
     max_launching: int | None
-    """How many may be launched at once; none: any number."""
+    """The maximum number of sessions that are launched at the same time. Null means no limit."""
     max_live: int | None
-    """How many sessions may live at once; none: any number."""
+    """The maximum number of live sessions. Null means no limit."""
     max_live_by_name: Dict[str, int]
-    """How many with such names may live at once."""
+    """The maximum number of live sessions for each name pattern."""
     min_free_disk: int
-    """So many bytes must be free on the disk."""
+    """The free disk space that a launch requires, in bytes."""
     min_free_memory: int
-    """So many bytes of memory must be free."""
+    """The free memory that a launch requires, in bytes."""
     worktrees: str
-    """Where worktrees go."""
+    """The directory for worktrees."""
 
 
 class ShutdownLineDone(TypedDict):
-    """That was all."""
+    """The last line: the daemon has stopped every session."""
     done: bool
     """Always true."""
 
 
 class ShutdownRequest(TypedDict, total=False):
-    """How the daemon shall go."""
+    """A request to shut the daemon down."""
     grace_ms: int | None
-    """As for a stop."""
+    """The time between TERM and KILL, as in `StopRequest`."""
     keep: bool
-    """Leave the sessions running."""
+    """Whether to leave the sessions running."""
 
 
 class SignalRequest(TypedDict):
-    """A signal."""
+    """A request to send a signal to every process in a session's pen."""
     signal: int
-    """Its number."""
+    """The number of the signal."""
 
 
 class _StageSpecRequired(TypedDict):
     agents: List[PlanAgent]
-    """Who."""
+    """The agents."""
     name: Name
-    """What it is called."""
+    """The name of the stage."""
 
 
 class StageSpec(_StageSpecRequired, total=False):
-    """Agents that are at work at the same time."""
+    """Agents that work at the same time."""
     need: int | None
-    """How many must succeed; none: those whose failure fails the plan."""
+    """How many agents must succeed. Null: see `on_failure` of each agent."""
     stop_rest: bool
-    """Whether the others are stopped once so many have succeeded."""
+    """Whether to stop the other agents once enough have succeeded."""
 
 
 class StageView(TypedDict):
     """A stage of a plan."""
     agents: List[PlanAgentView]
-    """Its agents, in their order."""
+    """The agents, in order."""
     name: str
-    """Its name."""
+    """The name of the stage."""
     need: int | None
-    """How many must succeed, if that is said."""
+    """How many agents must succeed, if the plan defines it."""
 
 
 class StdinFromDepositDeposit(TypedDict):
     ticket: str
-    """32 hex digits."""
+    """The ticket: 32 hex digits."""
 
 
 class StdinFromDeposit(TypedDict):
-    """From a descriptor that was left at the deposit under this ticket: only at the socket."""
+    """A descriptor that the client handed over under this ticket. Only on the Unix socket."""
     deposit: StdinFromDepositDeposit
 
 
-class StopAnswer(TypedDict):
-    """The answer to a stop."""
-    result: StopResult
-    """What came of it."""
-    session: SessionView
-    """The session now."""
-    survivors: List[Survivor]
-    """Who is left."""
-    took_ms: int
-    """How long it took."""
-
-
 class StopRequest(TypedDict, total=False):
-    """A wish for the end of a session."""
+    """A request to stop a session."""
     by: str
-    """Who asks, for the event log."""
+    """The name of the caller, for the event log."""
     grace_ms: int | None
-    """Between TERM and KILL; the session's own grace if not given."""
+    """The time between TERM and KILL. The default is the session's own grace."""
     now: bool
-    """KILL at once."""
+    """Whether to send KILL at once."""
     wait_ms: int | None
-    """How long to wait for the end; without it, as long as it may take. Then the answer is that somebody is left,
-    and it goes on all the same."""
+    """How long to wait for the end. The default is to wait as long as it takes. After this time the response is
+    `still_alive`, and the stop continues."""
+
+
+class StopResponse(TypedDict):
+    """The response to a stop request."""
+    result: StopResult
+    """The result."""
+    session: SessionView
+    """The session after the stop."""
+    survivors: List[Survivor]
+    """The processes that are still alive."""
+    took_ms: int
+    """How long the stop took."""
 
 
 class StrayRef(TypedDict):
-    """A stray: its number alone may be another's by now."""
+    """A reference to a stray. The pid alone is not enough, because another process may have it by now."""
     pid: int
-    """Its pid."""
+    """The pid."""
     session: str
-    """The session that it is of."""
+    """The session whose mark the process carries."""
 
 
 class StrayView(TypedDict):
-    """A process that bears this home's mark and belongs to no live session."""
+    """A process that carries this home's mark and belongs to no live session."""
     command: str
-    """Its command line."""
+    """The command line."""
     mark: str
-    """By what it is known: `pen` or `cookie`."""
+    """How Kennel recognized it: `pen` or `cookie`."""
     name: str
-    """Its program's short name."""
+    """The short name of its program."""
     pid: int
-    """Its pid."""
+    """The pid."""
     session: str
-    """The session whose mark it bears."""
+    """The session whose mark it carries."""
 
 
 class StraysEnded(TypedDict):
-    """What came of ending strays."""
+    """The result of ending strays."""
     ended: List[StrayView]
-    """These are gone."""
+    """The strays that ended."""
     still_alive: List[StrayView]
-    """These are not."""
+    """The strays that are still alive."""
 
 
 class StraysView(TypedDict):
-    """What was found."""
+    """The strays of this home."""
     outside: List[StrayView]
-    """Those of a live session that are not in its pen: another daemon started them. Not owned."""
+    """Processes of a live session that are outside its pen, because another daemon started them. Kennel does not
+    own them."""
     strays: List[StrayView]
-    """Those of no live session."""
+    """Processes that belong to no live session."""
 
 
 class Survivor(TypedDict):
     """A process that could not be ended."""
     name: str
-    """Its program."""
+    """The short name of its program."""
     pid: int
-    """Its pid, for people to read."""
+    """The pid."""
     why: str
-    """Why it is still there."""
-
-
-class Terminal(TypedDict):
-    """The size of a terminal."""
-    columns: int
-    """Characters a line."""
-    rows: int
-    """Lines."""
+    """Why it is still alive."""
 
 
 class TerminalSettings(TypedDict):
-    """What `termios` has, as numbers."""
+    """The contents of `termios`, as numbers."""
     characters: List[int]
     """The special characters."""
     modes: List[int]
-    """Input, output, control and local modes."""
+    """The input, output, control and local modes."""
 
 
-class TextHex(TypedDict):
-    hex: str
+class TerminalSize(TypedDict):
+    """The size of a terminal."""
+    columns: int
+    """The number of characters in a line."""
+    rows: int
+    """The number of lines."""
+
+
+class TokenUsage(TypedDict):
+    """The tokens and cost of prompts."""
+    cached_tokens: int
+    """Tokens that the model read from a cache."""
+    cost_micros: int
+    """The cost, in millionths of a dollar, as far as the agent reports it."""
+    input_tokens: int
+    """Tokens that the model read, without cached ones."""
+    output_tokens: int
+    """Tokens that the model wrote."""
 
 
 class TokenView(TypedDict):
-    """Something that lets in, without its secret."""
+    """A token, without its secret."""
     expires_at: str | None
-    """When it is void by itself."""
+    """When the token expires, in RFC 3339."""
     kind: TokenKind
-    """What it is."""
+    """The kind of the token."""
     made_at: str | None
-    """When it was made; unknown of the main one."""
+    """When the token was created, in RFC 3339. Unknown for the main token."""
     name: str
-    """How it is called."""
+    """The name of the token."""
     scope: Scope
-    """What it is good for."""
-
-
-class Usage(TypedDict):
-    """What a prompt has used up."""
-    cached_tokens: int
-    """Tokens that it has read from a cache."""
-    cost_micros: int
-    """What it cost, in millionths of a dollar, as far as the agent tells."""
-    input_tokens: int
-    """Tokens that the model has read, without those that were cached."""
-    output_tokens: int
-    """Tokens that it has written."""
+    """The permissions of the token."""
 
 
 class UsageHistory(TypedDict):
-    """What a session has used lately."""
+    """Recent samples of one session."""
     id: str
-    """Its id; of a session that was launched again, that of its latest launch."""
+    """The id of the session's latest launch."""
     samples: List[UsageSample]
-    """The earliest first."""
+    """The samples, the oldest first."""
 
 
 class UsageSample(TypedDict):
-    """What a session used at a time."""
+    """The resources that a session used at one time."""
     at_ms: int
-    """When, in milliseconds since 1970."""
+    """The time, in milliseconds since 1970."""
     cpu_ms: int
-    """CPU time of all its processes so far."""
+    """The CPU time of all its processes so far."""
     cpu_percent: float | None
-    """CPU since the sample before, in percent of one core; unknown of the first."""
+    """The CPU since the previous sample, in percent of one core. Null in the first sample."""
     memory_bytes: int
-    """Memory then."""
+    """The memory in use."""
     processes: int
-    """Processes then."""
+    """The number of processes."""
 
 
 class UsageView(TypedDict):
-    """What a pen uses."""
+    """The resources that a pen uses."""
     cpu_ms: int
-    """CPU time of all its processes."""
+    """The CPU time of all its processes so far."""
     memory_bytes: int
-    """Memory now."""
+    """The memory in use now."""
     processes: int
-    """Processes now."""
+    """The number of processes now."""
 
 
 class _VerdictRequired(TypedDict):
     evidence: str
-    """What was seen there, word for word; at most `MOST_EVIDENCE` bytes of it."""
+    """The evidence, verbatim, at most `MAX_EVIDENCE_BYTES` of it."""
     kind: VerdictKind
-    """What became of it."""
+    """The verdict."""
     source: EvidenceSource
-    """Where that was seen."""
+    """Where the evidence was found."""
 
 
 class Verdict(_VerdictRequired, total=False):
-    """A verdict, and what it was made from."""
+    """A verdict and its evidence."""
     retry_after_ms: int | None
-    """How long the provider says to wait before the next try."""
-
-
-class WhoAgent(TypedDict):
-    """Whoever answers to this: `claude`, `codex`, … In a new conversation."""
-    agent: str
-
-
-class WhoMember(TypedDict):
-    """This member, in its own conversation."""
-    member: str
-
-
-class WishContinue(TypedDict):
-    """The one that the member had last, if it had one: if that turns out not to be there any more, a new one."""
-    conversation: Literal['continue']
-
-
-class WishFresh(TypedDict):
-    """A new one."""
-    conversation: Literal['fresh']
-
-
-class WishResume(TypedDict):
-    """This one, and no other in its place."""
-    conversation: Literal['resume']
-    id: str
-    """Which."""
+    """How long to wait before a retry, according to the provider."""
 
 
 class WorktreeLosses(TypedDict):
-    """A worktree, and what would be lost with it or was."""
+    """A worktree, and the work that would be or was lost with it."""
     losses: LossesView
-    """What."""
+    """The losses."""
     worktree: WorktreeView
     """The worktree."""
 
 
 class WorktreeSpec(TypedDict):
-    """A worktree of a git repository, and the branch in it. Whoever asks says which branch; the rest is what was
-    decided on it, before the session was taken in."""
+    """A git worktree and its branch. The client chooses the branch; the daemon decides the rest before it accepts
+    the session."""
     asked: str | None
-    """The branch that was asked for; none: one of its own, named for the session."""
+    """The requested branch. Null: a new branch named for the session."""
     base: str | None
-    """The commit that it starts from."""
+    """The commit that the worktree starts from."""
     branch: str
-    """Its branch."""
+    """The branch."""
     path: str
-    """Where the worktree will be."""
+    """The path of the worktree."""
     record: str | None
-    """What those who make and remove worktrees wrote down of it, in their own words; none: nothing is decided."""
+    """The worktree code's own record. Null: nothing is decided yet."""
     repo: str
     """The repository."""
     uncommitted: bool | None
-    """Whether the checkout that it was asked from had changes that are not committed, and so are not in it; none:
-    that could not be told."""
+    """Whether the client's checkout had uncommitted changes, which the worktree does not contain. Null: unknown."""
 
 
 class WorktreeSpecInput(TypedDict, total=False):
-    """A worktree of a git repository, and the branch in it. Whoever asks says which branch; the rest is what was
-    decided on it, before the session was taken in."""
+    """A git worktree and its branch. The client chooses the branch; the daemon decides the rest before it accepts
+    the session."""
     asked: str | None
-    """The branch that was asked for; none: one of its own, named for the session."""
+    """The requested branch. Null: a new branch named for the session."""
     base: str | None
-    """The commit that it starts from."""
+    """The commit that the worktree starts from."""
     branch: str
-    """Its branch."""
+    """The branch."""
     path: str
-    """Where the worktree will be."""
+    """The path of the worktree."""
     record: str | None
-    """What those who make and remove worktrees wrote down of it, in their own words; none: nothing is decided."""
+    """The worktree code's own record. Null: nothing is decided yet."""
     repo: str
     """The repository."""
     uncommitted: bool | None
-    """Whether the checkout that it was asked from had changes that are not committed, and so are not in it; none:
-    that could not be told."""
+    """Whether the client's checkout had uncommitted changes, which the worktree does not contain. Null: unknown."""
 
 
 class WorktreeView(TypedDict):
-    """A worktree that was made for a session, or is about to be."""
+    """A worktree of a session."""
     branch: str
-    """Its branch."""
+    """The branch."""
     failed_because: str | None
-    """Why, the last time."""
+    """The error of the last attempt."""
     failures: int
-    """How often its removal has failed."""
+    """How often its removal failed."""
     kept_because: str | None
-    """Why it is kept; nothing while it is in use or to be removed."""
+    """Why it is kept. Null while it is in use or to be removed."""
     name: str | None
-    """That session's name, if it has one."""
+    """The name of the session, if it has one."""
     path: str
-    """Where it is."""
+    """The path of the worktree."""
     repo: str
     """The repository."""
     session: str
-    """The launch that it was made for, or that has it now."""
+    """The launch that has the worktree."""
     state: WorktreeState
-    """How it stands."""
-
-
-class WorktreeWishBranch(TypedDict):
-    """On this branch."""
-    branch: str
+    """The state of the worktree."""
 
 
 class WorktreesView(TypedDict):
-    """The worktrees of sessions: those in use, and those that are kept."""
+    """The worktrees of sessions: in use, or kept."""
     worktrees: List[WorktreeView]
     """The worktrees."""
 
 
-Activity = Literal['busy', 'idle']
-"""Whether an agent works, by its own word."""
+AccessMethod = Literal['socket', 'token', 'browser']
+"""How a caller is authenticated."""
+
+
+AgentActivity = Literal['busy', 'idle']
+"""Whether an agent is working, as it reports."""
+
+
+ConversationChoice = Union[ConversationChoiceContinue, ConversationChoiceFresh, ConversationChoiceResume]
+"""The conversation that a prompt belongs to."""
 
 
 EvidenceSource = Literal['result', 'stdout', 'stderr', 'exit', 'kennel']
-"""Where the evidence of a verdict was seen."""
+"""Where the evidence of a verdict was found."""
 
 
 Exit = Union[ExitCode, ExitSignal, ExitNeverRan, ExitUnknown]
-"""How an agent ended: its own word, or unknown."""
+"""How an agent's process ended."""
+
+
+LaunchFailure = int
+"""What failed in a launch. In JSON it is the number that `kennel run` exits with."""
 
 
 LaunchToken = str
@@ -1622,147 +1635,138 @@ LaunchToken = str
 
 
 ListenState = Literal['open', 'failing']
-"""Whether there is somebody at an address."""
+"""The state of a listener."""
 
 
 Name = str
-"""The name of a plan, a stage, an agent in it, or an input."""
+"""The name of a plan, a stage, an agent or an input."""
 
 
 OnFailure = Literal['fail_plan', 'continue']
-"""What the failure of an agent means."""
+"""What happens when an agent fails."""
+
+
+OsText = Union[str, OsTextHex]
+"""A string that may not be valid UTF-8: a plain string if it is, or else its bytes in hex."""
 
 
 OwedKind = Union[OwedKindRuntimeFiles, OwedKindPenFolder, OwedKindWorktree]
-"""What can be owed."""
+"""A resource that Kennel creates for a session."""
 
 
 PenKind = Literal['auto', 'cgroup', 'subtree', 'pidns']
-"""Which pen is wanted."""
+"""The kind of pen."""
 
 
 Percent = int
-"""From 0 to 100."""
+"""A number from 0 to 100."""
 
 
 PercentInput = int
-"""From 0 to 100."""
+"""A number from 0 to 100."""
 
 
 Permissions = Literal['default', 'read_only', 'edit', 'all']
-"""What an agent may do without asking; there is nobody to be asked."""
+"""What an agent may do without asking. There is no user that it could ask."""
 
 
 Phase = Literal['queued', 'making', 'reserved', 'launching', 'starting', 'running', 'stopping', 'lost', 'reaped', 'cleaned']
-"""What was seen. The drawing is in the module of `Session::step`."""
+"""The phase of a session, as last observed. `kennel-core` has the state diagram, in its lifecycle module."""
 
 
 PlanAgentStatus = Literal['waiting', 'asking', 'running', 'stopping', 'succeeded', 'failed', 'cancelled', 'skipped']
-"""How an agent of a plan stands."""
+"""The status of an agent in a plan."""
 
 
 PlanStatus = Literal['running', 'stopping', 'succeeded', 'failed', 'timed_out', 'cancelled']
-"""How a plan stands."""
+"""The status of a plan."""
+
+
+PlanTarget = Union[PlanTargetAgent, PlanTargetMember]
+"""The agent or member to ask."""
+
+
+PlanWorktree = Union[Literal['own'], PlanWorktreeBranch]
+"""The branch of a worktree."""
 
 
 Prompt = Union[PromptText, PromptFile]
-"""The prompt of an agent, with references in it: `{{STAGE.AGENT}}` and the like."""
+"""The prompt of an agent. It can contain references such as `{{STAGE.AGENT}}`."""
 
 
 Readiness = Union[ReadinessNone, ReadinessLine, ReadinessSocket, ReadinessTcp, ReadinessHttp, ReadinessReport]
-"""What is waited for. Written as `none`, `line:REGEX`, `socket:PATH`, `tcp:PORT`, `tcp:HOST:PORT`,
+"""The sign that a session is ready. Written as `none`, `line:REGEX`, `socket:PATH`, `tcp:PORT`, `tcp:HOST:PORT`,
 `http://HOST/PATH`, `report`."""
 
 
 ReadyState = Literal['unasked', 'waiting', 'ready', 'missed']
-"""Whether a session is up. It never goes back."""
+"""Whether a session is ready. It never changes back."""
+
+
+RelaunchState = Union[RelaunchStateUndecided, RelaunchStatePending, RelaunchStateLaunched, RelaunchStateCalledOff]
+"""Whether another launch follows the latest one."""
+
+
+Restart = Union[RestartNever, RestartOnFailure]
+"""What to do when a launch failed. Written as `never`, `on-failure`, `on-failure:N`."""
+
+
+RestartInput = Union[RestartInputNever, RestartInputOnFailure]
+"""What to do when a launch failed. Written as `never`, `on-failure`, `on-failure:N`."""
+
+
+Scope = Literal['full', 'read_only']
+"""The permissions of a caller."""
+
+
+SessionId = str
+"""The id of a launch: 12 characters, of which the first 8 encode the time. The first launch has the id of its
+session; the nth launch has `_n` appended. Ids sort by time, and the launches of a session stay together, in order."""
+
+
+ShutdownLine = Union[StopResponse, ShutdownLineDone]
+"""One line of the response to a shutdown of the daemon."""
+
+
+StartedBy = Literal['kennel', 'terminal']
+"""Who started the process of a session."""
+
+
+StdinFrom = Union[Literal['null', 'pipe'], StdinFromDeposit]
+"""The source of standard input."""
+
+
+StopResult = Literal['stopped', 'already_gone', 'still_alive']
+"""The result of a stop."""
+
+
+Title = str
+"""A title: one line of 1 to 200 characters, without control characters."""
+
+
+TokenKind = Literal['main', 'extra', 'browser']
+"""The kind of an entry in the list of tokens."""
+
+
+VerdictKind = Literal['succeeded', 'auth', 'stale_conversation', 'overloaded', 'rate_limited', 'server', 'unreachable', 'untrusted_folder', 'max_turns', 'refused_flags', 'cancelled', 'timed_out', 'killed', 'crashed', 'unknown']
+"""The result of a prompt."""
+
+
+Work = Literal['none', 'unknown', 'tools']
+"""Whether an attempt did work that a retry would repeat."""
+
+
+WorktreeState = Literal['in_use', 'owed', 'kept']
+"""The state of a worktree."""
+
+
+Environment = Union[Dict[str, OsText], List[List[OsText]]]
+"""The exact environment of a command: an object of names and values, or a list of pairs."""
 
 
 Reason = Union[ReasonExited, ReasonStopped, ReasonClientGone, ReasonParentEnded, ReasonShutdown, ReasonFailed, ReasonLeaseOver, ReasonNotReady, ReasonTimedOut, ReasonIdle, ReasonSilent, ReasonKeeperDied, ReasonRebooted, ReasonForgotten]
 """Why a session ended."""
 
 
-RelaunchState = Union[RelaunchStateUndecided, RelaunchStatePending, RelaunchStateLaunched, RelaunchStateCalledOff]
-"""How the next launch of a session stands, in its newest one."""
-
-
-Restart = Union[RestartNever, RestartOnFailure]
-"""What is wanted when a launch has failed. Written as `never`, `on-failure`, `on-failure:N`."""
-
-
-RestartInput = Union[RestartInputNever, RestartInputOnFailure]
-"""What is wanted when a launch has failed. Written as `never`, `on-failure`, `on-failure:N`."""
-
-
-Scope = Literal['full', 'read_only']
-"""What somebody may do."""
-
-
-SessionId = str
-"""The id of a session's launch: 12 characters, of which the first 8 are the time. A session that is launched again
-keeps them, and the nth launch has `_n` behind them. Later ones sort later, and the launches of a session stand
-together, in their order."""
-
-
-ShutdownLine = Union[StopAnswer, ShutdownLineDone]
-"""One line of the answer to a stop of the daemon."""
-
-
-StartedBy = Literal['kennel', 'terminal']
-"""Who started a session's process."""
-
-
-StdinFrom = Union[Literal['null', 'pipe'], StdinFromDeposit]
-"""Where standard input comes from."""
-
-
-StopResult = Literal['stopped', 'already_gone', 'still_alive']
-"""What came of a stop."""
-
-
-Text = Union[str, TextHex]
-"""Text that need not be UTF-8: a string where it is, else its bytes in hex."""
-
-
-Title = str
-"""A line for people."""
-
-
-TokenKind = Literal['main', 'extra', 'browser']
-"""What an entry on the list of tokens is."""
-
-
-VerdictKind = Literal['succeeded', 'auth', 'stale_conversation', 'overloaded', 'rate_limited', 'server', 'unreachable', 'untrusted_folder', 'max_turns', 'refused_flags', 'cancelled', 'timed_out', 'killed', 'crashed', 'unknown']
-"""What became of a prompt."""
-
-
-WayIn = Literal['socket', 'token', 'browser']
-"""How somebody got in."""
-
-
-Who = Union[WhoAgent, WhoMember]
-"""Who is asked."""
-
-
-Wish = Union[WishContinue, WishFresh, WishResume]
-"""Which conversation a prompt shall belong to."""
-
-
-Work = Literal['none', 'unknown', 'tools']
-"""Whether an attempt did something that a repetition would do twice."""
-
-
-WorktreeState = Literal['in_use', 'owed', 'kept']
-"""How a worktree stands."""
-
-
-WorktreeWish = Union[Literal['own'], WorktreeWishBranch]
-"""A worktree, as it is asked for."""
-
-
-Environment = Union[Dict[str, Text], List[List[Text]]]
-"""The environment of a command, exactly: an object of names and values, or a list of pairs."""
-
-
 ReportRequest = Union[ReportRequestReady, ReportRequestBusy, ReportRequestIdle, ReportRequestTitle, ReportRequestProgress]
-"""What an agent tells of itself."""
+"""A report that an agent sends about itself."""
