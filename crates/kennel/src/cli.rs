@@ -3,13 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Command, FromArgMatches, Parser};
 
 use crate::ask::{self, AnswerArgs, AskArgs};
-use crate::command_error::{CommandError, print_message};
+use crate::command_prelude::*;
 use crate::config::{self as configuration, Config, ConfigError, ProfileChoice};
 use crate::doctor::{self, DoctorArgs};
-use crate::home::Home;
 use crate::plan;
 use crate::run::{self, ChatArgs, RunArgs};
 use crate::verbs::{
@@ -332,7 +331,7 @@ impl Cli {
 
     /// Runs the verb and returns the exit code.
     pub(crate) fn perform(self) -> Result<u8, CommandError> {
-        let open = || Home::open(&self.home, &self.config).map_err(CommandError::setup);
+        let open = || HomeDir::open(&self.home, &self.config).map_err(CommandError::setup);
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
             Verb::Ask(args) => ask::ask(&open()?, &args),
@@ -364,7 +363,7 @@ impl Cli {
             Verb::Token(args) => token::token(&open()?, &args),
             Verb::Config(args) => config::config(&self.config, &args),
             Verb::Doctor(args) => {
-                doctor::doctor(&self.config, Home::find(&self.home).as_ref(), &args)
+                doctor::doctor(&self.config, HomeDir::find(&self.home).as_ref(), &args)
             }
             Verb::Completions(args) => completions::completions(&self.home, &args),
         }

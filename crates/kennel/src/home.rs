@@ -9,12 +9,12 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use kennel_pen::HomeId;
 use rustix::fs::FlockOperation;
 
 use crate::cli::HomeArgs;
-use crate::command_error::print_message;
+use crate::command_prelude::*;
 use crate::config::Config;
 
 /// The file with the id.
@@ -24,7 +24,7 @@ const COPIED: &str = "id.copied";
 
 /// The folder with Kennel's state.
 #[derive(Debug, Clone)]
-pub(crate) struct Home {
+pub(crate) struct HomeDir {
     /// Its absolute path.
     pub(crate) folder: PathBuf,
     pub(crate) id: HomeId,
@@ -32,7 +32,7 @@ pub(crate) struct Home {
     pub(crate) config: Config,
 }
 
-impl Home {
+impl HomeDir {
     /// Opens the home that the arguments select, and creates it if needed.
     pub(crate) fn open(args: &HomeArgs, config: &Config) -> anyhow::Result<Self> {
         Ok(Self { config: config.clone(), ..Self::at(folder(args)?)? })
@@ -196,8 +196,8 @@ mod tests {
     #[test]
     fn a_home_keeps_its_id() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::at(folder.path().join("a/b")).unwrap();
-        assert_eq!(Home::at(home.folder.clone()).unwrap().id, home.id);
+        let home = HomeDir::at(folder.path().join("a/b")).unwrap();
+        assert_eq!(HomeDir::at(home.folder.clone()).unwrap().id, home.id);
         assert_eq!(first_line(&home.folder), home.id.as_str());
         let names = fs::read_dir(&home.folder).unwrap().count();
         assert_eq!(names, 1, "no draft is left");
@@ -206,26 +206,26 @@ mod tests {
     #[test]
     fn a_copied_home_gets_a_new_id_and_the_original_keeps_its_own() {
         let folder = tempfile::tempdir().unwrap();
-        let original = Home::at(folder.path().join("original")).unwrap();
+        let original = HomeDir::at(folder.path().join("original")).unwrap();
         let copy = folder.path().join("copy");
         fs::create_dir(&copy).unwrap();
         fs::copy(original.path(ID), copy.join(ID)).unwrap();
-        let copied = Home::at(copy.clone()).unwrap();
+        let copied = HomeDir::at(copy.clone()).unwrap();
         assert_ne!(copied.id, original.id);
         assert_eq!(first_line(&copy), copied.id.as_str());
         let kept = fs::read_to_string(copy.join(COPIED)).unwrap();
         assert!(kept.starts_with(original.id.as_str()), "{kept}");
-        assert_eq!(Home::at(copy).unwrap().id, copied.id, "it keeps the new id");
-        assert_eq!(Home::at(original.folder.clone()).unwrap().id, original.id);
+        assert_eq!(HomeDir::at(copy).unwrap().id, copied.id, "it keeps the new id");
+        assert_eq!(HomeDir::at(original.folder.clone()).unwrap().id, original.id);
     }
 
     #[test]
     fn a_moved_home_keeps_its_id() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::at(folder.path().join("here")).unwrap();
+        let home = HomeDir::at(folder.path().join("here")).unwrap();
         let there = folder.path().join("there");
         fs::rename(&home.folder, &there).unwrap();
-        assert_eq!(Home::at(there).unwrap().id, home.id);
+        assert_eq!(HomeDir::at(there).unwrap().id, home.id);
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
         for text in ["garbage\n", "", "0123456789abcdef\n", "0123456789abcdef\nnonsense\n"] {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join(ID), text).unwrap();
-            let error = format!("{:#}", Home::at(folder.path().to_owned()).unwrap_err());
+            let error = format!("{:#}", HomeDir::at(folder.path().to_owned()).unwrap_err());
             assert!(error.contains("does not contain a home id"), "{error}");
             assert_eq!(fs::read_to_string(folder.path().join(ID)).unwrap(), text);
         }
@@ -243,7 +243,7 @@ mod tests {
     fn concurrent_processes_agree_on_the_id() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("home");
-        let open = || Home::at(path.clone()).unwrap().id;
+        let open = || HomeDir::at(path.clone()).unwrap().id;
         let ids = std::thread::scope(|scope| {
             let threads = (0..8).map(|_| scope.spawn(open)).collect::<Vec<_>>();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()

@@ -3,6 +3,7 @@
 mod ask;
 mod cli;
 mod command_error;
+mod command_prelude;
 mod config;
 mod connect;
 mod doctor;

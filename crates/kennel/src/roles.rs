@@ -5,17 +5,17 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use kennel_daemon::{DaemonConfig, DaemonError, LockHomeError};
 use kennel_http::HttpConfig;
 use kennel_keeper::yard::{self, KEPT_VARIABLE, RESUME_VARIABLE, YardConfig, YardEnd, YardResume};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 
+use crate::command_prelude::*;
 use crate::config::DaemonSettings;
 use crate::connect::spawn_yard;
-use crate::home::Home;
-use crate::{doctor, exit_code, foreground};
+use crate::{doctor, foreground};
 
 pub(crate) const YARD: &str = "kennel-yard";
 /// The process that restores a terminal.
@@ -39,10 +39,10 @@ pub(crate) fn take() {
 }
 
 /// Opens the home that the role was started for: its only argument.
-fn home() -> anyhow::Result<Home> {
+fn home() -> anyhow::Result<HomeDir> {
     let mut args = std::env::args_os().skip(1);
     let folder = args.next().map(PathBuf::from).ok_or_else(|| anyhow!("no home given"))?;
-    Home::at(folder)
+    HomeDir::at(folder)
 }
 
 fn be_yard() -> i32 {
@@ -111,7 +111,7 @@ fn web_folder() -> Option<PathBuf> {
 
 /// Applies the settings in the home. Invalid ones are logged: they must not leave sessions without
 /// a daemon.
-fn apply_settings(home: &Home, config: &mut DaemonConfig, http: &mut HttpConfig) {
+fn apply_settings(home: &HomeDir, config: &mut DaemonConfig, http: &mut HttpConfig) {
     let refused = match DaemonSettings::read(home) {
         Ok(settings) => settings.apply(config, http),
         Err(error) => vec![format!("can't read them: {error}")],

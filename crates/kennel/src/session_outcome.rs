@@ -7,9 +7,7 @@ use kennel_types::{
     StartedBy, Survivor,
 };
 
-use crate::command_error::CommandError;
-use crate::exit_code;
-use crate::print::sanitize;
+use crate::command_prelude::*;
 use crate::stopper::BY_RUN;
 
 /// The outcome of a session.

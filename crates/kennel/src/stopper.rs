@@ -6,13 +6,12 @@ use std::time::Duration;
 use kennel_types::SessionView;
 use kennel_types::api::{StopRequest, StopResponse};
 
-use crate::connect::{DaemonClient, Patience, Sent, StartDaemon, session_path};
-use crate::home::Home;
+use crate::command_prelude::*;
 
 /// Stops one session on behalf of the foreground command that owns it.
 #[derive(Debug, Clone)]
 pub(crate) struct Stopper {
-    home: Home,
+    home: HomeDir,
     session: String,
     /// The time between TERM and KILL.
     pub(crate) grace: Duration,
@@ -24,7 +23,7 @@ pub(crate) const BY_CHAT: &str = "kennel chat";
 pub(crate) const BY_RESUME: &str = "kennel resume";
 
 impl Stopper {
-    pub(crate) fn new(home: &Home, session: &SessionView) -> Self {
+    pub(crate) fn new(home: &HomeDir, session: &SessionView) -> Self {
         Self { home: home.clone(), session: session.id.clone(), grace: session.spec.grace }
     }
 

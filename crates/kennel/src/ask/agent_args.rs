@@ -1,9 +1,8 @@
 //! Flags that configure an agent.
 
-use clap::{Args, ValueEnum};
 use kennel_types::{AgentSettings, Permissions};
 
-use crate::command_error::CommandError;
+use crate::command_prelude::*;
 
 /// The flags that configure an agent.
 #[derive(Debug, Args)]

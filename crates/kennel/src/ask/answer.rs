@@ -1,15 +1,8 @@
 //! `kennel answer`: the answer to a detached prompt.
 
-use clap::Args;
-
 use super::outcome::{self, AnswerFormat, EXIT_CODES};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
-use crate::home::Home;
-use crate::quantity::parse_session;
+use crate::command_prelude::*;
 
-/// The arguments of `kennel answer`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct AnswerArgs {
@@ -25,7 +18,7 @@ pub(crate) struct AnswerArgs {
 }
 
 /// Waits for the answer, prints it, and returns the exit code.
-pub(crate) fn answer(home: &Home, args: &AnswerArgs) -> Result<u8, CommandError> {
+pub(crate) fn answer(home: &HomeDir, args: &AnswerArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session)?;
     if !session.spec.is_prompt() {

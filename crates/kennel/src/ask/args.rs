@@ -4,14 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
-
 use super::agent_args::AgentArgs;
 use super::outcome::{AnswerFormat, EXIT_CODES};
-use crate::quantity::{parse_new_name, parse_time};
+use crate::command_prelude::*;
+use crate::quantity::parse_new_name;
 use crate::run::{LimitArgs, PenChoice, WorktreeArgs};
 
-/// The arguments of `kennel ask`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct AskArgs {

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use kennel_agents::{AgentEvent, OutputReader as Words};
 use kennel_daemon::transcript;
 use kennel_keeper::journal::JournalReader;
@@ -14,8 +13,7 @@ use kennel_types::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
 
 use super::progress::Progress;
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, DaemonRetry, Patience, Sent, session_path};
+use crate::command_prelude::*;
 use crate::foreground::{self, Signals};
 
 /// How often the keeper and the session are checked while nothing happens.

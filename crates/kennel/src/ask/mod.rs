@@ -17,11 +17,8 @@ mod request;
 
 use rustix::termios::isatty;
 
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon};
+use crate::command_prelude::*;
 use crate::foreground::Signals;
-use crate::home::Home;
-use crate::print::print;
 
 pub(crate) use agent_args::AgentArgs;
 pub(crate) use answer::{AnswerArgs, answer};
@@ -32,7 +29,7 @@ use follow::PromptOutcome;
 use progress::Progress;
 
 /// Sends the prompt and returns the exit code.
-pub(crate) fn ask(home: &Home, args: &AskArgs) -> Result<u8, CommandError> {
+pub(crate) fn ask(home: &HomeDir, args: &AskArgs) -> Result<u8, CommandError> {
     let request = request::request(home, args)?;
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     // From here on, signals are queued until they are read.

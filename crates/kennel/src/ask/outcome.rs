@@ -1,13 +1,10 @@
 //! The outcome of a prompt: as text, as JSON, and as an exit code.
 
-use anyhow::Context;
 use kennel_daemon::transcript;
 use kennel_types::api::AnswerView;
 use kennel_types::{Judged, LaunchFailure, Reason, SessionView, TokenUsage, VerdictKind};
 
-use crate::command_error::{CommandError, print_message};
-use crate::exit_code;
-use crate::print::{self, print, sanitize};
+use crate::command_prelude::*;
 
 /// The published exit codes of `ask` and `answer`.
 pub(crate) const EXIT_CODES: &str = "\

@@ -8,8 +8,7 @@ use kennel_types::{SessionView, TokenUsage};
 use serde::Serialize;
 
 use super::outcome::{dollars, tokens};
-use crate::command_error::CommandError;
-use crate::print::{self, sanitize};
+use crate::command_prelude::*;
 
 /// The maximum length of a line about a tool or of the model's text.
 const MAX_LINE: usize = 100;

@@ -11,10 +11,8 @@ use kennel_types::{
 use rustix::termios::isatty;
 
 use super::args::AskArgs;
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, DaemonRetry, Patience, RequestError, Sent, find_inside};
-use crate::exit_code;
-use crate::home::Home;
+use crate::command_prelude::*;
+use crate::connect::find_inside;
 use crate::run::client_env;
 
 /// The maximum length of a prompt.
@@ -45,7 +43,7 @@ fn target(args: &AskArgs) -> Result<AskTarget<'_>, CommandError> {
 }
 
 /// Builds the request. Reads standard input if the prompt is there.
-pub(super) fn request(home: &Home, args: &AskArgs) -> Result<CreateRequest, CommandError> {
+pub(super) fn request(home: &HomeDir, args: &AskArgs) -> Result<CreateRequest, CommandError> {
     let target = target(args)?;
     if target.member.is_some() && args.agent_args.any_given() {
         let text = "a member has its own model, turns, permissions and arguments: these flags need --agent";

@@ -15,9 +15,8 @@ use kennel_http::{HttpConfig, ListenSettings};
 
 use super::keys::{API, DAEMON, KeyName, address, count, count_by_name, host_names, switch};
 use super::layers::{ConfigError, ProfileChoice};
-use crate::command_error::CommandError;
-use crate::home::Home;
-use crate::quantity::{parse_size, parse_time};
+use crate::command_prelude::*;
+use crate::quantity::parse_size;
 
 /// The file in the home; it does not exist if nothing is set.
 const FILE: &str = "daemon.settings";
@@ -46,7 +45,7 @@ impl From<HandOverError> for CommandError {
 }
 
 /// Writes the settings for the next daemon into the home.
-pub(crate) fn hand_over(home: &Home) -> Result<(), HandOverError> {
+pub(crate) fn hand_over(home: &HomeDir) -> Result<(), HandOverError> {
     let settings = home.config.settings(ProfileChoice::None)?;
     let daemons = settings.layer.iter().filter(|(name, _)| [DAEMON, API].contains(&name.section));
     let values = daemons.map(|(name, setting)| (name_in_file(*name), setting.text.clone()));
@@ -65,7 +64,7 @@ fn name_in_file(name: KeyName) -> String {
 }
 
 /// Returns the settings of the API over TCP that the next daemon would use.
-pub(crate) fn listen_settings(home: &Home) -> Result<ListenSettings, ConfigError> {
+pub(crate) fn listen_settings(home: &HomeDir) -> Result<ListenSettings, ConfigError> {
     let settings = home.config.settings(ProfileChoice::None)?;
     let mut listen = ListenSettings::default();
     for (name, setting) in settings.layer.iter().filter(|(name, _)| name.section == API) {
@@ -111,7 +110,7 @@ impl DaemonSettings {
     }
 
     /// Reads the settings from the home.
-    pub(crate) fn read(home: &Home) -> io::Result<Self> {
+    pub(crate) fn read(home: &HomeDir) -> io::Result<Self> {
         match fs::read_to_string(home.path(FILE)) {
             Ok(text) => Ok(Self(serde_json::from_str(&text)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
@@ -184,7 +183,7 @@ mod tests {
     #[test]
     fn reads_what_was_written_and_empty_settings_leave_no_file() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::at(folder.path().to_owned()).unwrap();
+        let home = HomeDir::at(folder.path().to_owned()).unwrap();
         assert_eq!(DaemonSettings::read(&home).unwrap(), DaemonSettings::default());
         let written = settings(&[("ended_kept", "7")]);
         written.write(&home.path(FILE)).unwrap();
@@ -199,7 +198,7 @@ mod tests {
     #[test]
     fn half_a_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::at(folder.path().to_owned()).unwrap();
+        let home = HomeDir::at(folder.path().to_owned()).unwrap();
         fs::write(home.path(FILE), "{\"ended_kept\": ").unwrap();
         assert!(DaemonSettings::read(&home).is_err());
     }

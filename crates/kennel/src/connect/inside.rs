@@ -11,7 +11,7 @@ use std::path::Path;
 use kennel_pen::{HOME_COOKIE, PenName, SESSION_COOKIE};
 use kennel_sys::identity::ProcessStat;
 
-use crate::home::Home;
+use crate::command_prelude::*;
 
 /// The session that contains this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct Inside {
 
 /// Finds the session of this home that contains this process: by our cookie, our cgroup, or our
 /// ancestors, since an agent may clear the environment of its children.
-pub(crate) fn find(home: &Home) -> Option<Inside> {
+pub(crate) fn find(home: &HomeDir) -> Option<Inside> {
     let id = home.id.as_str();
     let variable = |name| std::env::var(name).ok();
     if variable(HOME_COOKIE).as_deref() == Some(id) {
@@ -53,7 +53,7 @@ fn ancestors() -> impl Iterator<Item = i32> {
     std::iter::successors(parent(own), move |pid| parent(*pid)).take_while(|pid| *pid > 1)
 }
 
-fn marked(pid: i32, home: &Home) -> Option<Inside> {
+fn marked(pid: i32, home: &HomeDir) -> Option<Inside> {
     let read = |file| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let environment = read("environ");
     if value(&environment, HOME_COOKIE) == Some(home.id.as_str()) {

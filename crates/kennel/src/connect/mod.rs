@@ -11,9 +11,7 @@ use kennel_types::api::{DaemonView, ListRequest, ProblemDetails};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::command_error::CommandError;
-use crate::exit_code;
-use crate::home::Home;
+use crate::command_prelude::*;
 
 pub(crate) use inside::{find as find_inside, holds_file_in, value as cookie};
 pub(crate) use kennel_client::{
@@ -56,21 +54,21 @@ impl From<RequestError> for CommandError {
 /// The daemon of a home.
 #[derive(Debug)]
 pub(crate) struct DaemonClient {
-    home: Home,
+    home: HomeDir,
     client: Client,
     start: StartDaemon,
 }
 
 impl DaemonClient {
     /// Connects to the daemon of this home.
-    pub(crate) fn connect(home: &Home, start: StartDaemon) -> Result<Self, CommandError> {
+    pub(crate) fn connect(home: &HomeDir, start: StartDaemon) -> Result<Self, CommandError> {
         let daemon = Self { start, ..Self::without_start(home) };
         daemon.reconnect()?;
         Ok(daemon)
     }
 
     /// Creates a client without checking that a daemon runs, and never starts one.
-    pub(crate) fn without_start(home: &Home) -> Self {
+    pub(crate) fn without_start(home: &HomeDir) -> Self {
         let client = Client::of_home(&home.folder);
         Self { home: home.clone(), client, start: StartDaemon::Never }
     }

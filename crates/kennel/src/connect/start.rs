@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use kennel_client::Client;
 use kennel_keeper::protocol::{YardReport, YardRequest};
 use kennel_keeper::yard::RESUME_VARIABLE;
@@ -24,10 +24,8 @@ use rustix::process::Signal;
 
 use super::inside;
 use crate::cli::ignored;
-use crate::command_error::{CommandError, print_message};
+use crate::command_prelude::*;
 use crate::config::{HandOverError, hand_over};
-use crate::exit_code;
-use crate::home::Home;
 use crate::roles;
 
 /// How long a daemon may take to start.
@@ -47,7 +45,7 @@ const MAX_LOG: u64 = 1024 * 1024;
 const SHOWN: usize = 2000;
 
 /// Makes sure that a daemon listens.
-pub(super) fn bring_up(home: &Home) -> Result<(), CommandError> {
+pub(super) fn bring_up(home: &HomeDir) -> Result<(), CommandError> {
     let deadline = Instant::now() + START_TIMEOUT;
     let log = YardLog::from_now(home);
     let mut backoff = Backoff::default();
@@ -89,7 +87,7 @@ pub(crate) struct YardStatus {
 
 impl YardStatus {
     /// Asks the yard to start a daemon; none if there is no yard.
-    fn ask(home: &Home) -> Result<Option<()>, CommandError> {
+    fn ask(home: &HomeDir) -> Result<Option<()>, CommandError> {
         let yard = match reach(home) {
             Ok(Some(yard)) => yard,
             Ok(None) => return Ok(None),
@@ -108,7 +106,7 @@ impl YardStatus {
     }
 
     /// Fetches the status; none if there is no yard.
-    pub(crate) fn fetch(home: &Home) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn fetch(home: &HomeDir) -> anyhow::Result<Option<Self>> {
         let Some(yard) = reach(home)? else { return Ok(None) };
         yard.send(&YardRequest::Status, &[])?;
         let deadline = Instant::now() + YARD_TIMEOUT;
@@ -130,7 +128,7 @@ fn is_busy(error: &anyhow::Error) -> bool {
     call.is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-fn reach(home: &Home) -> anyhow::Result<Option<YardClient>> {
+fn reach(home: &HomeDir) -> anyhow::Result<Option<YardClient>> {
     match YardClient::connect(&home.folder) {
         Ok(yard) => Ok(Some(yard)),
         Err(error)
@@ -146,7 +144,7 @@ fn reach(home: &Home) -> anyhow::Result<Option<YardClient>> {
 }
 
 /// Checks whether this process may start a yard.
-pub(crate) fn may_start(home: &Home) -> Result<(), String> {
+pub(crate) fn may_start(home: &HomeDir) -> Result<(), String> {
     if let Some(inside) = inside::find(home) {
         let session = inside.session.as_deref().unwrap_or("unknown");
         return Err(format!(
@@ -167,7 +165,7 @@ pub(crate) fn may_start(home: &Home) -> Result<(), String> {
 
 /// Starts a yard while holding the lock, so that one process at a time does it. None if a daemon
 /// listens by then.
-fn start_yard(home: &Home, deadline: Instant) -> Result<Option<YardStart>, CommandError> {
+fn start_yard(home: &HomeDir, deadline: Instant) -> Result<Option<YardStart>, CommandError> {
     let path = home.path(START_LOCK);
     let mut options = OpenOptions::new();
     let lock = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
@@ -215,7 +213,7 @@ fn start_yard(home: &Home, deadline: Instant) -> Result<Option<YardStart>, Comma
 
 /// Hands the configuration over to the daemon. A mistake in the file or a full disk must not
 /// prevent its start. Commands that must fail in that case check before.
-fn hand_over_if_possible(home: &Home) -> Result<(), CommandError> {
+fn hand_over_if_possible(home: &HomeDir) -> Result<(), CommandError> {
     match hand_over(home) {
         Ok(()) => {}
         Err(HandOverError::Config(error)) if home.config.named_by_flag().is_some() => {
@@ -243,12 +241,12 @@ impl YardStart {
     }
 }
 
-fn is_up(home: &Home) -> bool {
+fn is_up(home: &HomeDir) -> bool {
     Client::of_home(&home.folder).dial().is_ok()
 }
 
 fn await_daemon(
-    home: &Home,
+    home: &HomeDir,
     deadline: Instant,
     starter: Option<&YardStart>,
     log: &YardLog,
@@ -291,7 +289,7 @@ fn await_daemon(
 
 /// Tries again until the deadline, because no yard starts a daemon.
 fn retry_if_time_is_left(
-    home: &Home,
+    home: &HomeDir,
     deadline: Instant,
     log: &YardLog,
 ) -> Result<DaemonStartup, CommandError> {
@@ -311,7 +309,7 @@ struct YardLog {
 }
 
 impl YardLog {
-    fn from_now(home: &Home) -> Self {
+    fn from_now(home: &HomeDir) -> Self {
         let path = home.path(YARD_LOG);
         let from = fs::metadata(&path).map_or(0, |meta| meta.len());
         Self { path, from }
@@ -347,7 +345,7 @@ impl YardLog {
 
 /// Starts our own program as a yard, in its own POSIX session and without our folder, descriptors
 /// and variables.
-pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
+pub(crate) fn spawn_yard(home: &HomeDir) -> anyhow::Result<OwnedFd> {
     let log = open_log(home)?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     let c = |bytes: &[u8]| CString::new(bytes);
@@ -374,7 +372,7 @@ pub(crate) fn spawn_yard(home: &Home) -> anyhow::Result<OwnedFd> {
 }
 
 /// Opens the yard's log. A large one is rotated first.
-fn open_log(home: &Home) -> io::Result<File> {
+fn open_log(home: &HomeDir) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(home.path("log"))?;
     let path = home.path(YARD_LOG);
     if fs::metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG) {

@@ -6,13 +6,13 @@
 use std::io;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use kennel_client::socket;
 use kennel_pen::wire::{Channel, Delivery, Received};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::home::Home;
+use crate::command_prelude::*;
 
 const SOCKET: &str = "deposit.sock";
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const TAKEN: &[u8] = b"1";
 
 /// Hands over our standard input and returns the ticket.
-pub(crate) fn hand_over_stdin(home: &Home) -> anyhow::Result<String> {
+pub(crate) fn hand_over_stdin(home: &HomeDir) -> anyhow::Result<String> {
     let ticket = ticket()?;
     let socket = socket::messages(&home.folder, SOCKET)
         .context("can't reach the daemon's socket for standard input")?;

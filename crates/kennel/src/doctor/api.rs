@@ -3,11 +3,10 @@
 use kennel_types::api::{ListenState, ListenView};
 
 use super::finding::{Finding, FindingState};
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::home::Home;
+use crate::command_prelude::*;
 
 /// Returns nothing if no daemon runs or the API is not enabled.
-pub(super) fn finding(home: Option<&Home>) -> Option<Finding> {
+pub(super) fn finding(home: Option<&HomeDir>) -> Option<Finding> {
     let daemon = DaemonClient::connect(home?, StartDaemon::Never).ok()?;
     // If the daemon doesn't answer, another finding reports it.
     daemon.view().ok()?.listen.map(|listen| check(&listen))

@@ -4,12 +4,10 @@ use kennel_types::api::WorktreesView;
 use kennel_types::{Phase, SessionView, WorktreeState};
 
 use super::finding::{Finding, FindingState};
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::home::Home;
-use crate::plural::counted;
+use crate::command_prelude::*;
 
 /// Returns nothing if no daemon runs: the doctor starts none.
-pub(super) fn findings(home: Option<&Home>) -> Vec<Finding> {
+pub(super) fn findings(home: Option<&HomeDir>) -> Vec<Finding> {
     let Some(daemon) = home.and_then(|home| DaemonClient::connect(home, StartDaemon::Never).ok())
     else {
         return Vec::new();

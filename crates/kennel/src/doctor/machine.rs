@@ -7,7 +7,7 @@ use kennel_sys::{pidfd, terminal};
 use rustix::process::{Resource, Rlimit, getrlimit};
 
 use super::finding::{Finding, FindingState};
-use crate::home::Home;
+use crate::command_prelude::*;
 
 /// The first kernel with `cgroup.kill`; everything else that Kennel needs is older.
 const OLDEST_KERNEL: (u32, u32) = (5, 14);
@@ -16,7 +16,7 @@ const MIN_DESCRIPTORS: u64 = 256;
 /// An agent's tree has dozens of processes.
 const MIN_PROCESSES: u64 = 512;
 
-pub(crate) fn findings(home: Option<&Home>) -> Vec<Finding> {
+pub(crate) fn findings(home: Option<&HomeDir>) -> Vec<Finding> {
     // With the home's id, its daemon can clean up after a check that was killed.
     let home = home.map_or_else(HomeId::random, |home| Ok(home.id.clone()));
     let ground = home.map(|home| HostSupport::survey(&home));

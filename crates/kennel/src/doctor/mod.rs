@@ -8,20 +8,16 @@ mod machine;
 mod print;
 mod trial;
 
-use clap::Args;
 use kennel_pen::PenKind;
 use serde::Serialize;
 
-use crate::command_error::CommandError;
+use crate::command_prelude::*;
 use crate::config::{Config, ProfileChoice};
-use crate::exit_code;
-use crate::home::Home;
 use crate::print as output;
 use finding::{Finding, FindingState};
 use trial::Trial;
 pub(crate) use trial::take_trial_role;
 
-/// The arguments of `kennel doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Print JSON
@@ -51,7 +47,7 @@ struct DoctorReport {
 /// Checks the machine and prints the result.
 pub(crate) fn doctor(
     config: &Config,
-    home: Option<&Home>,
+    home: Option<&HomeDir>,
     args: &DoctorArgs,
 ) -> Result<u8, CommandError> {
     let report = examine(config, home);
@@ -63,7 +59,7 @@ pub(crate) fn doctor(
     Ok(if report.sound { 0 } else { 1 })
 }
 
-fn examine(config: &Config, home: Option<&Home>) -> DoctorReport {
+fn examine(config: &Config, home: Option<&HomeDir>) -> DoctorReport {
     let pens =
         [("cgroup", PenKind::Cgroup), ("subtree", PenKind::Subtree), ("pidns", PenKind::Pidns)]
             .map(|(name, kind)| Trial::run(name, kind, home.map(|home| &home.id)));

@@ -33,7 +33,7 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 use rustix::termios::isatty;
 
-use crate::command_error::{print_message, start_line};
+use crate::command_prelude::*;
 use crate::quantity::span;
 use crate::stopper::Stopper;
 pub(crate) use detach::{DEFAULT as DEFAULT_DETACH_KEYS, DetachKeys};

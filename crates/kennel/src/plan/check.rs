@@ -10,13 +10,10 @@ use kennel_types::api::MemberView;
 use kennel_types::plan::{PlanSpec, PlanTarget};
 use rustix::fs::{Access, access};
 
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
-use crate::home::Home;
+use crate::command_prelude::*;
 
 /// Refuses a plan with unknown members or agents that are not installed, and names all of them.
-pub(super) fn check(home: &Home, spec: &PlanSpec) -> Result<(), CommandError> {
+pub(super) fn check(home: &HomeDir, spec: &PlanSpec) -> Result<(), CommandError> {
     let members = members(home, spec)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let missing: Vec<String> = spec
@@ -35,7 +32,10 @@ pub(super) fn check(home: &Home, spec: &PlanSpec) -> Result<(), CommandError> {
 }
 
 /// Fetches the agent configuration of all members by name, if the plan has members.
-fn members(home: &Home, spec: &PlanSpec) -> Result<BTreeMap<String, AgentSettings>, CommandError> {
+fn members(
+    home: &HomeDir,
+    spec: &PlanSpec,
+) -> Result<BTreeMap<String, AgentSettings>, CommandError> {
     if !spec.agents().any(|(_, agent)| matches!(agent.who, PlanTarget::Member(_))) {
         return Ok(BTreeMap::new());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kennel_types::plan::{PlanAgentStatus, PlanView};
 
-use crate::connect::DaemonClient;
+use crate::command_prelude::*;
 
 /// The evidence of each verdict by session id.
 pub(super) type Evidence = BTreeMap<String, String>;

@@ -9,8 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
 use super::{path, print};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, DaemonRetry, Patience, Sent};
+use crate::command_prelude::*;
 use crate::foreground::{Signals, poll};
 
 /// How often the progress is fetched.

@@ -9,15 +9,11 @@ mod run;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
 use kennel_types::api::ByRequest;
 use kennel_types::plan::{PlanStatus, PlanView};
 
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, Patience, StartDaemon, escape};
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::{ColorMode, json, print, width};
+use crate::command_prelude::*;
+use crate::print::{json, width};
 use crate::run::PenChoice;
 
 /// The published exit codes of plans.
@@ -26,7 +22,6 @@ Exit codes: 0 if the plan succeeded; 1 if it failed or was refused; 124 if it
 timed out; 130 if it was cancelled; 201 for an invalid command line or plan;
 202 if home or daemon can't be used; 207 if Kennel itself failed.";
 
-/// The arguments of `kennel plan`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct PlanArgs {
@@ -52,7 +47,6 @@ enum PlanVerb {
     Resume(PlanResumeArgs),
 }
 
-/// The arguments of `kennel plan run`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 struct PlanRunArgs {
@@ -94,7 +88,6 @@ struct PlanOutputArgs {
     quiet: bool,
 }
 
-/// The arguments of `kennel plan list`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 struct PlanListArgs {
@@ -103,7 +96,6 @@ struct PlanListArgs {
     json: bool,
 }
 
-/// The arguments of `kennel plan show`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct PlanShowArgs {
@@ -115,7 +107,6 @@ struct PlanShowArgs {
     plan: String,
 }
 
-/// The arguments of `kennel plan cancel`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct PlanCancelArgs {
@@ -127,7 +118,6 @@ struct PlanCancelArgs {
     plan: String,
 }
 
-/// The arguments of `kennel plan resume`.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 struct PlanResumeArgs {
@@ -145,7 +135,7 @@ struct PlanResumeArgs {
 }
 
 /// Runs the verb.
-pub(crate) fn plan(home: &Home, args: &PlanArgs) -> Result<u8, CommandError> {
+pub(crate) fn plan(home: &HomeDir, args: &PlanArgs) -> Result<u8, CommandError> {
     match &args.verb {
         PlanVerb::Run(args) => run::run(home, args),
         PlanVerb::Resume(args) => run::resume(home, args),
@@ -173,7 +163,7 @@ pub(crate) fn plan(home: &Home, args: &PlanArgs) -> Result<u8, CommandError> {
     }
 }
 
-fn cancel(home: &Home, args: &PlanCancelArgs) -> Result<u8, CommandError> {
+fn cancel(home: &HomeDir, args: &PlanCancelArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let by = ByRequest { by: asked_by("plan cancel") };
     let path = path(&args.plan, "/cancel");

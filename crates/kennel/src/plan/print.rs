@@ -10,9 +10,7 @@ use kennel_types::plan::{
 
 use super::evidence::Evidence;
 use crate::ask::{dollars, tokens};
-use crate::plural::counted;
-use crate::print::{ColorMode, TextStyle, sanitize};
-use crate::table::{Cell, Column, TextTable};
+use crate::command_prelude::*;
 
 const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
 

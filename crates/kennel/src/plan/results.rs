@@ -3,12 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
 use kennel_types::plan::{PlanAgentStatus, PlanView};
 
 use crate::ask::answer_of;
-use crate::command_error::CommandError;
-use crate::connect::DaemonClient;
+use crate::command_prelude::*;
 
 /// Creates the folder before the plan starts, so that hours of work are not lost.
 pub(super) fn check(folder: Option<&Path>) -> Result<(), CommandError> {

@@ -4,23 +4,19 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use anyhow::Context;
 use kennel_types::api::{Environment, OsText, PlanRequest, PlanResumeRequest};
 use kennel_types::plan::{PlanSpec, PlanView};
 
 use super::follow::follow;
 use super::{PlanOutputArgs, PlanResumeArgs, PlanRunArgs, asked_by, exit_code_of, path, print};
 use super::{check, evidence, results};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
+use crate::command_prelude::*;
 use crate::foreground::Signals;
-use crate::home::Home;
 use crate::print::{json, print as put};
 use crate::run::client_env;
 
 /// Runs a plan and returns the exit code.
-pub(super) fn run(home: &Home, args: &PlanRunArgs) -> Result<u8, CommandError> {
+pub(super) fn run(home: &HomeDir, args: &PlanRunArgs) -> Result<u8, CommandError> {
     let spec = read(&args.file)?;
     let inputs = inputs(&args.inputs)?;
     kennel_core::plan::fill_inputs(&spec, &inputs).map_err(|error| usage(&error))?;
@@ -50,7 +46,7 @@ pub(super) fn run(home: &Home, args: &PlanRunArgs) -> Result<u8, CommandError> {
 }
 
 /// Resumes a plan and returns the exit code.
-pub(super) fn resume(home: &Home, args: &PlanResumeArgs) -> Result<u8, CommandError> {
+pub(super) fn resume(home: &HomeDir, args: &PlanResumeArgs) -> Result<u8, CommandError> {
     results::check(args.output.results.as_deref())?;
     let request = PlanResumeRequest {
         replay: args.replay,

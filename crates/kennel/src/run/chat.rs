@@ -7,7 +7,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use kennel_types::api::{CreateRequest, OsText};
 use kennel_types::{
     AgentSettings, AgentSpec, ConversationChoice, DEFAULT_LEASE, DEFAULT_LINGER,
@@ -18,15 +17,11 @@ use rustix::termios::isatty;
 use super::create::{self, PendingLaunch, asked_by, parent};
 use super::{LimitArgs, PenChoice, RunMode, WorktreeArgs, client_env, see_through};
 use crate::ask::AgentArgs;
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
+use crate::command_prelude::*;
 use crate::foreground::{DEFAULT_DETACH_KEYS, DetachKeys, Signals, like_ours, settings};
-use crate::home::Home;
-use crate::quantity::{parse_new_name, parse_time};
+use crate::quantity::parse_new_name;
 use crate::stopper::BY_CHAT;
 
-/// The arguments of `kennel chat`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::HELP)]
 pub(crate) struct ChatArgs {
@@ -76,7 +71,7 @@ pub(crate) struct ChatArgs {
 }
 
 /// Starts the agent, attaches to it, and returns the exit code.
-pub(crate) fn chat(home: &Home, args: &ChatArgs) -> Result<u8, CommandError> {
+pub(crate) fn chat(home: &HomeDir, args: &ChatArgs) -> Result<u8, CommandError> {
     let launch = PendingLaunch::chat(request(home, args)?);
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     // From here on, signals are queued until they are read.
@@ -87,7 +82,7 @@ pub(crate) fn chat(home: &Home, args: &ChatArgs) -> Result<u8, CommandError> {
 }
 
 /// Builds the request for the daemon.
-fn request(home: &Home, args: &ChatArgs) -> Result<CreateRequest, CommandError> {
+fn request(home: &HomeDir, args: &ChatArgs) -> Result<CreateRequest, CommandError> {
     if args.member.is_some() && args.agent_args.any_given() {
         let text = "a member has its own model, turns, permissions and arguments: these flags need --agent";
         return Err(CommandError::because(exit_code::USAGE, text)

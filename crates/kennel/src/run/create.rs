@@ -11,14 +11,9 @@ use rustix::termios::isatty;
 
 use super::follow::await_record;
 use super::{ResumeArgs, RunArgs, client_env};
-use crate::command_error::{CommandError, print_message};
-use crate::connect::{
-    DaemonClient, DaemonRetry, Patience, RequestError, Sent, find_inside, hand_over_stdin,
-    session_path,
-};
-use crate::exit_code;
+use crate::command_prelude::*;
+use crate::connect::{find_inside, hand_over_stdin};
 use crate::foreground::{OwnTerminal, Signals, like_ours, poll, settings};
-use crate::home::Home;
 use crate::stopper::{BY_RESUME, BY_RUN, Stopper};
 use crate::timestamp;
 
@@ -93,7 +88,7 @@ fn has_reached(until: Until, session: &SessionView) -> bool {
 }
 
 impl PendingLaunch {
-    pub(super) fn new(home: &Home, args: &RunArgs) -> anyhow::Result<Self> {
+    pub(super) fn new(home: &HomeDir, args: &RunArgs) -> anyhow::Result<Self> {
         let env = client_env::environment(&args.env_file, &args.env, args.name.as_deref())?;
         let cwd = client_env::folder(args.cwd.as_deref())?;
         let terminal = wants_terminal(args);
@@ -153,7 +148,7 @@ impl PendingLaunch {
 
     /// Creates a request for another launch after this one.
     pub(super) fn resume(
-        home: &Home,
+        home: &HomeDir,
         args: &ResumeArgs,
         latest: &SessionView,
     ) -> anyhow::Result<Self> {
@@ -258,7 +253,7 @@ pub(super) fn asked_by(verb: &str) -> String {
 }
 
 /// Returns the session that contains this process.
-pub(super) fn parent(home: &Home) -> Option<SessionId> {
+pub(super) fn parent(home: &HomeDir) -> Option<SessionId> {
     let inside = find_inside(home)?.session?;
     SessionId::parse(&inside).ok()
 }
@@ -266,7 +261,7 @@ pub(super) fn parent(home: &Home) -> Option<SessionId> {
 /// Sends the request and waits for the response, or for a signal.
 pub(super) fn create(
     daemon: &DaemonClient,
-    home: &Home,
+    home: &HomeDir,
     mut launch: PendingLaunch,
     signals: &Signals,
 ) -> Result<LaunchResult, CommandError> {
@@ -334,7 +329,7 @@ fn await_response(
 /// Sends the request; once more if the daemon went away before it could read it.
 fn send_or_reconnect(
     daemon: &DaemonClient,
-    home: &Home,
+    home: &HomeDir,
     launch: &mut PendingLaunch,
 ) -> Result<Sent, CommandError> {
     match send(daemon, home, launch) {
@@ -346,7 +341,7 @@ fn send_or_reconnect(
 /// Hands over our standard input, if it becomes the agent's, and sends the request.
 fn send(
     daemon: &DaemonClient,
-    home: &Home,
+    home: &HomeDir,
     launch: &mut PendingLaunch,
 ) -> Result<Sent, CommandError> {
     if launch.own_stdin {
@@ -372,7 +367,7 @@ fn send(
 /// connection closed, so the stop is requested explicitly. A second signal kills the session.
 fn stop(
     daemon: &DaemonClient,
-    home: &Home,
+    home: &HomeDir,
     session: &SessionView,
     signals: &Signals,
     signal: i32,

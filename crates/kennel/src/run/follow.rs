@@ -3,19 +3,15 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use kennel_keeper::protocol::{Outcome, PeerRole};
 use kennel_types::{Phase, SessionView};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::command_error::{CommandError, print_message, print_note, start_line};
-use crate::connect::{DaemonClient, DaemonRetry, Patience, Sent, session_path};
-use crate::exit_code;
+use crate::command_prelude::*;
 use crate::foreground::{
     self, DetachKeys, ForegroundEnd, ForegroundRole, ForegroundSession, ForegroundStreams,
     OutputCopier, OutputEvent, OutputStart, OwnTerminal, Signals,
 };
-use crate::home::Home;
 use crate::session_outcome::{self, SessionOutcome};
 use crate::stopper::Stopper;
 
@@ -27,7 +23,7 @@ const WORKTREE: Duration = Duration::from_secs(60);
 /// Follows our session and returns the exit code.
 pub(super) fn follow(
     daemon: &DaemonClient,
-    home: &Home,
+    home: &HomeDir,
     detach_keys: &DetachKeys,
     session: &SessionView,
     signals: &Signals,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use clap::Args;
 use kennel_types::SessionSpec;
 
-use crate::quantity::{parse_cores, parse_memory, parse_pids, parse_time};
+use crate::command_prelude::*;
+use crate::quantity::{parse_cores, parse_memory, parse_pids};
 
 /// The flags of `kennel run` that set limits.
 #[derive(Debug, Args)]

@@ -22,16 +22,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
 use kennel_types::{Exit, PenKind};
 
-use crate::command_error::{CommandError, print_message};
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
+use crate::command_prelude::*;
 use crate::foreground::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
-use crate::home::Home;
-use crate::print::{print, sanitize};
-use crate::quantity::{Lease, parse_lease, parse_new_name, parse_output_limit, parse_time};
+use crate::quantity::{Lease, parse_lease, parse_new_name, parse_output_limit};
 use crate::session_outcome::{self, SessionOutcome};
 pub(crate) use chat::{ChatArgs, chat};
 use create::LaunchResult;
@@ -41,7 +36,6 @@ pub(crate) use resume::{ResumeArgs, resume};
 use retry_args::RetryArgs;
 pub(crate) use worktree::WorktreeArgs;
 
-/// The arguments of `kennel run`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::HELP)]
 pub(crate) struct RunArgs {
@@ -143,7 +137,7 @@ impl From<PenChoice> for PenKind {
 }
 
 /// Runs the command and returns the exit code.
-pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, CommandError> {
+pub(crate) fn run(home: &HomeDir, args: &RunArgs) -> Result<u8, CommandError> {
     ready::check(args.ready.wait_ready, args.detach)?;
     ready::check_sign(args.ready.wait_ready, &args.ready.ready)?;
     let launch = create::PendingLaunch::new(home, args).map_err(CommandError::setup)?;
@@ -172,7 +166,7 @@ struct RunMode<'a> {
 /// Handles the daemon's response: prints the id, or follows the session.
 fn see_through(
     daemon: &DaemonClient,
-    home: &Home,
+    home: &HomeDir,
     mode: RunMode<'_>,
     created: LaunchResult,
     signals: &Signals,

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use clap::Args;
 use kennel_types::{Readiness, ReadyState, Reason, SessionSpec, SessionView};
 
-use crate::command_error::CommandError;
-use crate::exit_code;
-use crate::print::sanitize;
-use crate::quantity::{parse_time, span};
+use crate::command_prelude::*;
+use crate::quantity::span;
 use crate::session_outcome::{self, SessionOutcome};
 
 /// The flags of `kennel run` about readiness.

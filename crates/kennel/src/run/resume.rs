@@ -1,18 +1,12 @@
 //! `kennel resume`: another launch of an ended session.
 
-use clap::Args;
 use kennel_types::SessionView;
 
 use super::create::{self, PendingLaunch};
 use super::{RunMode, ready, see_through};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
+use crate::command_prelude::*;
 use crate::foreground::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
-use crate::home::Home;
-use crate::quantity::parse_session;
 
-/// The arguments of `kennel resume`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::HELP)]
 pub(crate) struct ResumeArgs {
@@ -35,7 +29,7 @@ pub(crate) struct ResumeArgs {
 }
 
 /// Launches the session again and returns the exit code.
-pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, CommandError> {
+pub(crate) fn resume(home: &HomeDir, args: &ResumeArgs) -> Result<u8, CommandError> {
     ready::check(args.wait_ready, args.detach)?;
     let refused = |error| CommandError::from(error).code(exit_code::SETUP);
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;

@@ -1,7 +1,8 @@
 //! Flags about idempotency, queueing and restarts.
 
-use clap::Args;
 use kennel_types::{Restart, SessionSpec, check_key};
+
+use crate::command_prelude::*;
 
 /// The flags of `kennel run` about idempotency, queueing and restarts.
 #[derive(Debug, Args)]

@@ -2,12 +2,9 @@
 
 use std::ffi::OsString;
 
-use clap::Args;
 use kennel_types::{SessionSpec, WorktreeSpec};
 
-use crate::command_error::{CommandError, print_message};
-use crate::exit_code;
-use crate::print::sanitize;
+use crate::command_prelude::*;
 
 /// The flags of `kennel run` about a worktree.
 #[derive(Debug, Args)]

@@ -1,6 +1,5 @@
 //! `kennel adopt`: tracks a process that the user started.
 
-use clap::Args;
 use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::pidfd;
 use kennel_types::Title;
@@ -9,15 +8,10 @@ use rustix::fd::AsFd;
 
 use super::asked_by;
 use super::report::parse_title;
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, DaemonRetry, StartDaemon};
-use crate::exit_code;
-use crate::home::Home;
+use crate::command_prelude::*;
 use crate::plural::quote;
-use crate::print::{self, print};
 use crate::quantity::parse_new_name;
 
-/// The arguments of `kennel adopt`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -54,7 +48,7 @@ fn parse_pid(text: &str) -> Result<i32, String> {
 }
 
 /// Adopts the process and prints the session's id.
-pub(crate) fn adopt(home: &Home, args: AdoptArgs) -> Result<u8, CommandError> {
+pub(crate) fn adopt(home: &HomeDir, args: AdoptArgs) -> Result<u8, CommandError> {
     let identity = match args.pid {
         Some(pid) => identify(pid)?,
         None => parent()?,
@@ -120,7 +114,7 @@ fn find(pid: i32) -> Result<Option<ProcessIdentity>, CommandError> {
 }
 
 /// Formats the variables that a session of Kennel has, except for the cookie, which marks pens.
-fn variables(home: &Home, answer: &AdoptResponse) -> String {
+fn variables(home: &HomeDir, answer: &AdoptResponse) -> String {
     let home = home.folder.display().to_string();
     let variables = [
         ("KENNEL_HOME", home.as_str()),

@@ -2,28 +2,21 @@
 
 use std::path::Path;
 
-use anyhow::Context;
-use clap::Args;
 use kennel_keeper::protocol::PeerRole;
 use kennel_types::{Phase, SessionView};
 use rustix::termios::isatty;
 
 use super::{called, ended_text, refuse_adopted};
-use crate::command_error::{CommandError, print_message, start_line};
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
+use crate::command_prelude::*;
 use crate::foreground::{
     self, DEFAULT_DETACH_KEYS, DetachKeys, ForegroundEnd, ForegroundRole, ForegroundSession,
     ForegroundStreams, OutputCopier, OutputEvent, OutputStart, OwnTerminal, Signals,
 };
-use crate::home::Home;
-use crate::quantity::parse_session;
 use crate::session_outcome::{SessionOutcome, phase};
 
 /// How many earlier lines are shown for a session without a terminal.
 const TAIL: usize = 10;
 
-/// The arguments of `kennel attach`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::OTHERS_HELP)]
 pub(crate) struct AttachArgs {
@@ -41,7 +34,7 @@ pub(crate) struct AttachArgs {
 }
 
 /// Attaches to a session. Returns its exit code if it ends, or 0 if we detach.
-pub(crate) fn attach(home: &Home, args: &AttachArgs) -> Result<u8, CommandError> {
+pub(crate) fn attach(home: &HomeDir, args: &AttachArgs) -> Result<u8, CommandError> {
     let unknown = |failure: CommandError| failure.code(exit_code::UNKNOWN);
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session).map_err(|error| unknown(error.into()))?;

@@ -3,14 +3,12 @@
 //! clap generates the completion of verbs and flags. For a value called SESSION, this module adds a
 //! call of Kennel itself, which starts no daemon.
 
-use clap::{Arg, ArgAction, Args, Command, CommandFactory, ValueEnum};
+use clap::{Arg, ArgAction, Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::cli::{Cli, HomeArgs};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::home::Home;
-use crate::print::{bytes, print};
+use crate::command_prelude::*;
+use crate::print::bytes;
 
 /// The value name of arguments that take a session.
 const SESSION: &str = "SESSION";
@@ -21,7 +19,6 @@ const BASH_HEAD: &str = include_str!("completions/head.bash");
 const BASH_TAIL: &str = include_str!("completions/tail.bash");
 const ZSH: &str = include_str!("completions/sessions.zsh");
 
-/// The arguments of `kennel completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 bash:
@@ -72,7 +69,7 @@ pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8,
 fn sessions(home: &HomeArgs, which: CompletionScope) -> String {
     let all = which == CompletionScope::All;
     let daemon =
-        Home::find(home).and_then(|home| DaemonClient::connect(&home, StartDaemon::Never).ok());
+        HomeDir::find(home).and_then(|home| DaemonClient::connect(&home, StartDaemon::Never).ok());
     let known = daemon.and_then(|daemon| daemon.sessions(all).ok());
     let known = known.unwrap_or_default();
     let mut words: Vec<&str> = known.iter().filter_map(|session| session.name.as_deref()).collect();

@@ -1,15 +1,10 @@
 //! `kennel config`: shows the settings and where they come from.
 
-use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::command_error::{CommandError, print_message};
+use crate::command_prelude::*;
 use crate::config::{self, Config, ConfigSetting, KEYS, ProfileChoice, SettingOrigin, Settings};
-use crate::exit_code;
-use crate::print::{self, ColorMode, TextStyle, print, sanitize};
-use crate::table::{Cell, Column, TextTable};
 
-/// The arguments of `kennel config`.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
@@ -29,7 +24,6 @@ enum ConfigVerb {
     Check,
 }
 
-/// The arguments of `kennel config show`.
 #[derive(Debug, Args)]
 #[command(after_help = CODES)]
 pub(crate) struct ConfigShowArgs {

@@ -6,20 +6,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use clap::Args;
 use kennel_types::api::{LinkRequest, LinkView, Scope};
 
-use crate::command_error::{CommandError, print_message};
-use crate::connect::{DaemonClient, StartDaemon, escape};
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::print;
+use crate::command_prelude::*;
 
 /// The local page that redirects a browser to the link.
 const PAGE: &str = "dashboard.html";
 const OPENER: &str = "xdg-open";
 
-/// The arguments of `kennel dashboard`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct DashboardArgs {
@@ -32,7 +26,7 @@ pub(crate) struct DashboardArgs {
 }
 
 /// Creates a sign-in link, prints it, and opens it if there is a display.
-pub(crate) fn dashboard(home: &Home, args: &DashboardArgs) -> Result<u8, CommandError> {
+pub(crate) fn dashboard(home: &HomeDir, args: &DashboardArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let scope = if args.read_only { Scope::ReadOnly } else { Scope::Full };
     let link: LinkView = daemon.post("/v1/access/links", &LinkRequest { scope })?;
@@ -58,7 +52,7 @@ fn has_display() -> bool {
 
 /// Opens the link through a page that only the user can read: other users can see command lines,
 /// and the link is a secret.
-fn open(home: &Home, url: &str) -> io::Result<()> {
+fn open(home: &HomeDir, url: &str) -> io::Result<()> {
     let path = write_page(home, url)?;
     let page = format!("file://{}", escape(&path.to_string_lossy()).replace("%2F", "/"));
     let mut opener = Command::new(OPENER);
@@ -67,7 +61,7 @@ fn open(home: &Home, url: &str) -> io::Result<()> {
     opener.spawn().map(drop)
 }
 
-fn write_page(home: &Home, url: &str) -> io::Result<PathBuf> {
+fn write_page(home: &HomeDir, url: &str) -> io::Result<PathBuf> {
     let path = home.path(PAGE);
     let draft = home.path(&format!("{PAGE}.{}", std::process::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
@@ -93,7 +87,7 @@ mod tests {
     #[test]
     fn the_page_is_private_and_replaces_the_previous_one() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::at(folder.path().to_owned()).unwrap();
+        let home = HomeDir::at(folder.path().to_owned()).unwrap();
         for url in ["http://127.0.0.1:1/login?once=a", "http://127.0.0.1:1/login?once=b"] {
             let path = write_page(&home, url).unwrap();
             assert!(fs::read_to_string(&path).unwrap().contains(url));

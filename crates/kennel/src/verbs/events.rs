@@ -1,17 +1,10 @@
 //! `kennel events`: shows the event log.
 
-use clap::Args;
 use kennel_types::EventView;
 
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, DaemonRetry, RequestError, StartDaemon, escape};
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::{self, ColorMode, TextStyle, print, sanitize};
-use crate::quantity::parse_session;
+use crate::command_prelude::*;
 use crate::timestamp::{self, parse_since};
 
-/// The arguments of `kennel events`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct EventsArgs {
@@ -45,7 +38,7 @@ fn parse_since_event(text: &str) -> Result<EventsSince, String> {
 }
 
 /// Shows events.
-pub(crate) fn events(home: &Home, args: &EventsArgs) -> Result<u8, CommandError> {
+pub(crate) fn events(home: &HomeDir, args: &EventsArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let ink = ColorMode::of_stdout();
     let (mut since, moment) = match args.since {

@@ -1,18 +1,11 @@
 //! `kennel forget`: gives up sessions that can no longer be observed.
 
-use clap::Args;
 use kennel_types::api::ByRequest;
 use kennel_types::{SessionView, StartedBy};
 
 use super::{asked_by, called, for_each};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon, session_path};
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::print;
-use crate::quantity::parse_session;
+use crate::command_prelude::*;
 
-/// The arguments of `kennel forget`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct ForgetArgs {
@@ -22,7 +15,7 @@ pub(crate) struct ForgetArgs {
 }
 
 /// Gives sessions up. They are recorded as abandoned, not as ended.
-pub(crate) fn forget(home: &Home, args: &ForgetArgs) -> Result<u8, CommandError> {
+pub(crate) fn forget(home: &HomeDir, args: &ForgetArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     for_each(&args.sessions, |reference| {
         let session = daemon.session(reference)?;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use clap::Args;
 use kennel_pen::ProcessIdentity;
 use kennel_types::api::{InspectView, ProcessView};
 use kennel_types::{
@@ -13,16 +12,11 @@ use kennel_types::{
 };
 
 use super::{ended_text, events, exit_text};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon, session_path};
-use crate::exit_code;
-use crate::home::Home;
+use crate::command_prelude::*;
 use crate::plural::shell_words;
-use crate::print::{self, ColorMode, TextStyle, print, sanitize};
-use crate::quantity::{parse_session, size, span};
+use crate::quantity::{size, span};
 use crate::session_outcome::{phase, reason, reported};
 
-/// The arguments of `kennel inspect`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct InspectArgs {
@@ -35,7 +29,7 @@ pub(crate) struct InspectArgs {
 }
 
 /// Shows the session.
-pub(crate) fn inspect(home: &Home, args: &InspectArgs) -> Result<u8, CommandError> {
+pub(crate) fn inspect(home: &HomeDir, args: &InspectArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let view: InspectView = daemon.get(&session_path(&args.session, "/inspect"))?;
     if args.json {
@@ -359,7 +353,7 @@ fn kept(page: &mut Page, session: &SessionView) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::ps::tests::session as view_of_session;
+    use crate::verbs::tests::session as view_of_session;
     use kennel_types::api::UsageView;
     use kennel_types::{EventView, LaunchView};
 

@@ -2,12 +2,8 @@
 
 use std::ffi::OsString;
 
-use clap::Args;
+use crate::command_prelude::*;
 
-use crate::command_error::CommandError;
-use crate::exit_code;
-
-/// The arguments of `kennel kill`.
 #[derive(Debug, Args)]
 pub(crate) struct KillArgs {
     /// Sessions and signals

@@ -4,8 +4,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use clap::{Args, ValueEnum};
 use kennel_keeper::journal::{JournalItem, JournalReader, STDERR, STDOUT};
 use kennel_keeper::protocol::{KeeperReport, PeerRole};
 use kennel_keeper::{KeeperClient, KeeperClientError};
@@ -16,19 +14,14 @@ use rustix::termios::isatty;
 use serde::Serialize;
 
 use super::refuse_adopted;
-use crate::command_error::{CommandError, print_message};
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
+use crate::command_prelude::*;
 use crate::foreground::{self, QueryFilter, ScreenTracker, Signals, missing};
-use crate::home::Home;
-use crate::print::{self, print_error};
-use crate::quantity::parse_session;
+use crate::print::print_error;
 use crate::timestamp::{self, parse_since};
 
 /// How often to check for a keeper that has not started yet.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The arguments of `kennel logs`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct LogsArgs {
@@ -90,7 +83,7 @@ impl StreamChoice {
 }
 
 /// Shows the output.
-pub(crate) fn logs(home: &Home, args: &LogsArgs) -> Result<u8, CommandError> {
+pub(crate) fn logs(home: &HomeDir, args: &LogsArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session)?;
     refuse_adopted(&session, "its output is only in its own terminal")?;

@@ -2,21 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
 use kennel_types::api::{CreateMemberRequest, MemberView};
 use kennel_types::{Permissions, TokenUsage};
 
 use super::{asked_by, for_each};
 use crate::ask::{AgentArgs, dollars, tokens};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, Patience, StartDaemon, escape};
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::{self, ColorMode, TextStyle, print, sanitize};
+use crate::command_prelude::*;
 use crate::run::client_env;
-use crate::table::{Cell, Column, TextTable};
 
-/// The arguments of `kennel member`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct MemberArgs {
@@ -39,7 +32,6 @@ enum MemberVerb {
     Rm(MemberRmArgs),
 }
 
-/// The arguments of `kennel member add`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct MemberAddArgs {
@@ -57,7 +49,6 @@ struct MemberAddArgs {
     name: String,
 }
 
-/// The arguments of `kennel member list`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 struct MemberListArgs {
@@ -66,7 +57,6 @@ struct MemberListArgs {
     json: bool,
 }
 
-/// The arguments of `kennel member show`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct MemberShowArgs {
@@ -78,7 +68,6 @@ struct MemberShowArgs {
     name: String,
 }
 
-/// The arguments of `kennel member rm`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct MemberRmArgs {
@@ -91,7 +80,7 @@ struct MemberRmArgs {
 }
 
 /// Runs the verb.
-pub(crate) fn member(home: &Home, args: &MemberArgs) -> Result<u8, CommandError> {
+pub(crate) fn member(home: &HomeDir, args: &MemberArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     match &args.verb {
         MemberVerb::Add(args) => add(&daemon, args),

@@ -23,6 +23,8 @@ pub(crate) mod signal;
 mod signal_name;
 pub(crate) mod stop;
 pub(crate) mod strays;
+#[cfg(test)]
+mod tests;
 pub(crate) mod token;
 pub(crate) mod unknown_verb;
 pub(crate) mod wait;
@@ -32,8 +34,8 @@ use std::fmt::Display;
 
 use kennel_types::{Exit, SessionView, StartedBy};
 
-use crate::command_error::{CommandError, report};
-use crate::exit_code;
+use crate::command_error::report;
+use crate::command_prelude::*;
 
 /// Identifies this command in the event log.
 fn asked_by(verb: &str) -> String {
@@ -99,26 +101,3 @@ fn for_each<S: Display>(
 }
 
 const _: () = assert!(exit_code::REFUSED < exit_code::STILL_ALIVE, "the worst is the largest");
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formats_exit_statuses() {
-        let signal = |signal, core, oom| Exit::Signal { signal, core, oom };
-        for (exit, text) in [
-            (None, "-"),
-            (Some(Exit::Code { code: 0 }), "0"),
-            (Some(signal(15, false, false)), "143 (TERM)"),
-            (Some(signal(11, true, false)), "139 (SEGV, core)"),
-            (Some(signal(9, false, true)), "137 (out of memory)"),
-            (Some(Exit::NeverRan), "never ran"),
-            (Some(Exit::Unknown { why: "x".into() }), "unknown"),
-        ] {
-            assert_eq!(exit_text(exit.as_ref()), text);
-        }
-        assert_eq!(ended_text(Some(&Exit::Code { code: 3 })), "exit 3");
-        assert_eq!(ended_text(Some(&Exit::NeverRan)), "never ran");
-    }
-}

@@ -3,19 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clap::Args;
 use kennel_types::api::{PruneRequest, PruneResponse};
 use kennel_types::{SessionId, SessionView};
 
-use crate::command_error::{CommandError, print_message};
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
-use crate::home::Home;
-use crate::plural::counted;
-use crate::print::print;
-use crate::quantity::parse_time;
+use crate::command_prelude::*;
 
-/// The arguments of `kennel prune`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct PruneArgs {
@@ -28,7 +20,7 @@ pub(crate) struct PruneArgs {
 }
 
 /// Removes the sessions and prints their names and ids.
-pub(crate) fn prune(home: &Home, args: &PruneArgs) -> Result<u8, CommandError> {
+pub(crate) fn prune(home: &HomeDir, args: &PruneArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let older_than_ms =
         args.older_than.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));

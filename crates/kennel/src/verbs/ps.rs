@@ -1,20 +1,13 @@
 //! `kennel ps`: lists sessions.
 
-use clap::Args;
 use kennel_types::{Phase, ReadyState, RelaunchState, SessionView};
 
 use super::exit_text;
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
-use crate::home::Home;
+use crate::command_prelude::*;
 use crate::plural::shell_words;
-use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use crate::session_outcome::{reported, state};
-use crate::table::{Cell, Column, TextTable};
 use crate::timestamp;
 
-/// The arguments of `kennel ps`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct PsArgs {
@@ -30,7 +23,7 @@ pub(crate) struct PsArgs {
 }
 
 /// Lists sessions.
-pub(crate) fn ps(home: &Home, args: &PsArgs) -> Result<u8, CommandError> {
+pub(crate) fn ps(home: &HomeDir, args: &PsArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let sessions = daemon.sessions(args.all)?;
     if args.json {
@@ -134,63 +127,10 @@ fn notes(sessions: &[SessionView]) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use kennel_types::{Exit, PenKind, SessionSpec, StartedBy, Survivor};
-    use std::time::Duration;
-
-    /// Returns a session for tests.
-    pub(in crate::verbs) fn session() -> SessionView {
-        SessionView {
-            id: "0c3k5d9wq2fa".to_owned(),
-            name: Some("fix-login".to_owned()),
-            phase: Phase::Running,
-            wanted: "running".to_owned(),
-            pid: Some(4711),
-            pen: Some("subtree".to_owned()),
-            exit: None,
-            exit_code: None,
-            reason: None,
-            created_at: "2026-01-31T12:00:00.000Z".to_owned(),
-            started_at: Some("2026-01-31T12:00:00.010Z".to_owned()),
-            ended_at: None,
-            spec: SessionSpec {
-                name: Some("fix-login".to_owned()),
-                argv: ["claude", "-p", "fix the login page"].map(ToOwned::to_owned).to_vec(),
-                cwd: "/home/u/src".to_owned(),
-                terminal: None,
-                stdin: false,
-                pen: PenKind::Auto,
-                grace: Duration::from_secs(10),
-                linger: Duration::from_secs(2),
-                lease: Some(Duration::from_secs(900)),
-                tethered: false,
-                parent: None,
-                outlives_parent: false,
-                output_limit: 64 << 20,
-                asked_by: "test".to_owned(),
-                ..SessionSpec::default()
-            },
-            owed: Vec::new(),
-            survivors: Vec::new(),
-            folder: "/home/u/.local/state/kennel/sessions/0c3k5d9wq2fa".to_owned(),
-            unrecorded: false,
-            trouble: Vec::new(),
-            session: "0c3k5d9wq2fa".to_owned(),
-            attempt: 1,
-            launches: 1,
-            relaunch: RelaunchState::Undecided,
-            ready: ReadyState::Unasked,
-            activity: None,
-            title: None,
-            progress: None,
-            queue_place: None,
-            key: None,
-            kept: Vec::new(),
-            started_by: StartedBy::Kennel,
-            judged: None,
-        }
-    }
+    use crate::verbs::tests::session;
+    use kennel_types::{Exit, StartedBy, Survivor};
 
     fn now() -> u64 {
         timestamp::parse("2026-01-31T12:05:30Z").unwrap()

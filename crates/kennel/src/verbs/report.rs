@@ -3,20 +3,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use clap::{Args, Subcommand};
 use kennel_types::api::ReportRequest;
 use kennel_types::{AgentReport, LaunchToken, Percent, Title};
 
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, DaemonRetry};
-use crate::exit_code;
-use crate::home::Home;
+use crate::command_prelude::*;
 
 /// How long to wait for a daemon that is being restarted.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The arguments of `kennel report`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct ReportArgs {
@@ -57,7 +51,7 @@ fn parse_percent(text: &str) -> Result<Percent, String> {
 }
 
 /// Sends the report.
-pub(crate) fn report(home: &Home, args: ReportArgs) -> Result<u8, CommandError> {
+pub(crate) fn report(home: &HomeDir, args: ReportArgs) -> Result<u8, CommandError> {
     let report = match args.what {
         ReportVerb::Ready => AgentReport::Ready,
         ReportVerb::Busy => AgentReport::Busy,
@@ -102,7 +96,7 @@ fn token() -> Result<LaunchToken, CommandError> {
 
 /// Sends the report, and waits for a daemon that is being restarted. A repeated report changes
 /// nothing.
-fn send(home: &Home, request: &ReportRequest) -> Result<(), CommandError> {
+fn send(home: &HomeDir, request: &ReportRequest) -> Result<(), CommandError> {
     let mut retry = DaemonRetry::until(Instant::now() + TIMEOUT);
     let daemon = DaemonClient::without_start(home);
     loop {

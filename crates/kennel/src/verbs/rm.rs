@@ -1,18 +1,11 @@
 //! `kennel rm`: removes ended sessions.
 
-use clap::Args;
 use kennel_types::api::{ByRequest, StopRequest};
 use kennel_types::{Phase, StartedBy};
 
 use super::{asked_by, for_each, stop};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon, session_path};
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::print;
-use crate::quantity::parse_session;
+use crate::command_prelude::*;
 
-/// The arguments of `kennel rm`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct RmArgs {
@@ -25,7 +18,7 @@ pub(crate) struct RmArgs {
 }
 
 /// Removes sessions.
-pub(crate) fn rm(home: &Home, args: &RmArgs) -> Result<u8, CommandError> {
+pub(crate) fn rm(home: &HomeDir, args: &RmArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     for_each(&args.sessions, |reference| {
         // Resolved now: another session may get the name later.

@@ -1,16 +1,10 @@
 //! `kennel signal`: sends a signal to a session.
 
-use clap::Args;
 use kennel_types::api::SignalRequest;
 
 use super::signal_name;
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon, session_path};
-use crate::exit_code;
-use crate::home::Home;
-use crate::quantity::parse_session;
+use crate::command_prelude::*;
 
-/// The arguments of `kennel signal`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct SignalArgs {
@@ -28,7 +22,7 @@ pub(crate) struct SignalArgs {
 }
 
 /// Sends the signal.
-pub(crate) fn signal(home: &Home, args: &SignalArgs) -> Result<u8, CommandError> {
+pub(crate) fn signal(home: &HomeDir, args: &SignalArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let signal = args.option.or(args.signal);
     let signal =

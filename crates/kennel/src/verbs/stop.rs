@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use kennel_types::api::{StopRequest, StopResponse, StopResult};
 use kennel_types::{Phase, StartedBy};
 use rustix::event::{PollFd, PollFlags};
@@ -11,17 +10,12 @@ use rustix::process::{Resource, Rlimit};
 use rustix::termios::isatty;
 
 use super::{asked_by, called, ended_text};
-use crate::command_error::{CommandError, print_message, print_note, report, start_line};
-use crate::connect::{
-    DaemonClient, DaemonRetry, Patience, RequestError, Sent, StartDaemon, find_inside, session_path,
-};
-use crate::exit_code;
+use crate::command_error::report;
+use crate::command_prelude::*;
+use crate::connect::find_inside;
 use crate::foreground::{self, NOTICE, Signals};
-use crate::home::Home;
-use crate::print::{print, sanitize};
-use crate::quantity::{parse_session, parse_time, span};
+use crate::quantity::span;
 
-/// The arguments of `kennel stop`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct StopArgs {
@@ -50,7 +44,7 @@ struct PendingStop {
 }
 
 /// Stops sessions and prints each result as soon as it is known.
-pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, CommandError> {
+pub(crate) fn stop(home: &HomeDir, args: &StopArgs) -> Result<u8, CommandError> {
     if !args.all && args.sessions.is_empty() {
         return Err(CommandError::because(exit_code::USAGE, "no session given")
             .hint("`kennel ps` lists sessions; `kennel stop --all` stops all of them"));
@@ -70,7 +64,7 @@ pub(crate) fn stop(home: &Home, args: &StopArgs) -> Result<u8, CommandError> {
 }
 
 /// Refuses to stop everything from inside a session, which would end this command, too.
-pub(super) fn refuse_inside(home: &Home) -> Result<(), CommandError> {
+pub(super) fn refuse_inside(home: &HomeDir) -> Result<(), CommandError> {
     let Some(inside) = find_inside(home) else { return Ok(()) };
     let session = inside.session.unwrap_or_else(|| "of this home".to_owned());
     let text = format!(
@@ -246,7 +240,7 @@ fn raise_descriptor_limit() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::ps::tests::session;
+    use crate::verbs::tests::session;
     use kennel_types::{Exit, Survivor};
 
     #[test]

@@ -1,16 +1,9 @@
 //! `kennel strays`: processes with this home's mark that belong to no live session.
 
-use clap::Args;
 use kennel_types::api::{StrayView, StraysEnded, StraysView};
 
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::{self, ColorMode, TextStyle, print, sanitize};
-use crate::table::{Cell, Column, TextTable};
+use crate::command_prelude::*;
 
-/// The arguments of `kennel strays`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct StraysArgs {
@@ -23,7 +16,7 @@ pub(crate) struct StraysArgs {
 }
 
 /// Lists strays, or ends them.
-pub(crate) fn strays(home: &Home, args: &StraysArgs) -> Result<u8, CommandError> {
+pub(crate) fn strays(home: &HomeDir, args: &StraysArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     if args.end {
         return end(&daemon, args.json);

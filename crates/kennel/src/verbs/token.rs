@@ -1,20 +1,12 @@
 //! `kennel token`: manages tokens for the API over TCP.
 
-use clap::{Args, Subcommand};
 use kennel_types::api::{
     CreateTokenRequest, RevokeResponse, Scope, SecretView, TokenKind, TokenView,
 };
 
 use super::for_each;
-use crate::command_error::{CommandError, print_message};
-use crate::connect::{DaemonClient, Patience, StartDaemon, escape};
-use crate::exit_code;
-use crate::home::Home;
-use crate::plural::counted;
-use crate::print::{self, ColorMode, print};
-use crate::table::{Cell, Column, TextTable};
+use crate::command_prelude::*;
 
-/// The arguments of `kennel token`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 pub(crate) struct TokenArgs {
@@ -84,7 +76,7 @@ struct TokenRevokeArgs {
 }
 
 /// Runs the verb.
-pub(crate) fn token(home: &Home, args: &TokenArgs) -> Result<u8, CommandError> {
+pub(crate) fn token(home: &HomeDir, args: &TokenArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     match &args.verb {
         TokenVerb::Show(args) => print_secret(&daemon.get("/v1/access/token")?, args),

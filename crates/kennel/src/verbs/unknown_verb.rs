@@ -5,8 +5,7 @@ use std::ffi::OsString;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::command_error::CommandError;
-use crate::exit_code;
+use crate::command_prelude::*;
 
 /// Verbs and their alternatives.
 const ALTERNATIVES: &[(&str, &str)] = &[

@@ -1,17 +1,11 @@
 //! `kennel wait`: waits until sessions have ended.
 
-use clap::Args;
 use kennel_types::SessionView;
 
-use crate::command_error::{CommandError, report};
-use crate::connect::{DaemonClient, StartDaemon};
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::{self, print};
-use crate::quantity::parse_session;
+use crate::command_error::report;
+use crate::command_prelude::*;
 use crate::session_outcome::SessionOutcome;
 
-/// The arguments of `kennel wait`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::OTHERS_HELP)]
 pub(crate) struct WaitArgs {
@@ -24,7 +18,7 @@ pub(crate) struct WaitArgs {
 }
 
 /// Waits, and returns the exit code of the last named session.
-pub(crate) fn wait(home: &Home, args: &WaitArgs) -> Result<u8, CommandError> {
+pub(crate) fn wait(home: &HomeDir, args: &WaitArgs) -> Result<u8, CommandError> {
     let unknown = |failure: CommandError| failure.code(exit_code::UNKNOWN);
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     // Resolved first: another session may get the name later.
@@ -69,7 +63,7 @@ fn code(session: &SessionView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::ps::tests::session;
+    use crate::verbs::tests::session;
     use kennel_types::{Exit, Phase, Reason};
 
     #[test]

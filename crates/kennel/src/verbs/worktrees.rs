@@ -3,21 +3,13 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead};
 
-use clap::{Args, Subcommand};
 use kennel_types::api::{LossesView, WorktreeLosses, WorktreesView};
 use kennel_types::{WorktreeState, WorktreeView};
 use rustix::termios::isatty;
 
 use super::{asked_by, for_each};
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, Patience, Sent, StartDaemon, escape};
-use crate::exit_code;
-use crate::home::Home;
-use crate::plural::counted;
-use crate::print::{self, ColorMode, TextStyle, print, sanitize};
-use crate::table::{Cell, Column, TextTable};
+use crate::command_prelude::*;
 
-/// The arguments of `kennel worktrees`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct WorktreesArgs {
@@ -37,7 +29,6 @@ enum WorktreesVerb {
     Rm(WorktreesRmArgs),
 }
 
-/// The arguments of `kennel worktrees rm`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
 struct WorktreesRmArgs {
@@ -53,7 +44,7 @@ struct WorktreesRmArgs {
 }
 
 /// Lists worktrees, or removes some.
-pub(crate) fn worktrees(home: &Home, args: &WorktreesArgs) -> Result<u8, CommandError> {
+pub(crate) fn worktrees(home: &HomeDir, args: &WorktreesArgs) -> Result<u8, CommandError> {
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     if let Some(WorktreesVerb::Rm(args)) = &args.verb {
         return for_each(&args.worktrees, |reference| remove(&daemon, args, reference));

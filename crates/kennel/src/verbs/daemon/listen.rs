@@ -3,14 +3,10 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use kennel_types::api::{ListenRequest, ListenView};
 
-use crate::command_error::CommandError;
+use crate::command_prelude::*;
 use crate::config::{self, API, KEYS, listen_settings};
-use crate::connect::DaemonClient;
-use crate::exit_code;
-use crate::home::Home;
 
 /// The flags for the API over TCP. They override the section `api` of kennel.toml.
 #[derive(Debug, Args)]
@@ -40,7 +36,7 @@ pub(super) enum ListenRequirement {
 
 impl ListenArgs {
     /// Returns the home with a configuration that these flags override.
-    pub(super) fn apply(&self, home: &Home) -> Result<Home, CommandError> {
+    pub(super) fn apply(&self, home: &HomeDir) -> Result<HomeDir, CommandError> {
         let mut home = home.clone();
         let absolute = |path: &Path| {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -70,7 +66,7 @@ impl ListenArgs {
     /// be.
     pub(super) fn insist(
         &self,
-        home: &Home,
+        home: &HomeDir,
         daemon: &DaemonClient,
         must: ListenRequirement,
     ) -> Result<(), CommandError> {

@@ -5,20 +5,15 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use clap::Args;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify;
 
-use crate::command_error::CommandError;
-use crate::exit_code;
+use crate::command_prelude::*;
 use crate::foreground;
-use crate::home::Home;
 use crate::print::bytes;
 
 const LOG: &str = "daemon.log";
 
-/// The arguments of `kennel daemon logs`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::PLAIN_HELP)]
 pub(crate) struct DaemonLogsArgs {
@@ -31,7 +26,7 @@ pub(crate) struct DaemonLogsArgs {
 }
 
 /// Shows the log. No daemon is needed.
-pub(crate) fn logs(home: &Home, args: &DaemonLogsArgs) -> Result<u8, CommandError> {
+pub(crate) fn logs(home: &HomeDir, args: &DaemonLogsArgs) -> Result<u8, CommandError> {
     let folder = home.path("log");
     // The watch starts before the first read, so that no line is missed.
     let watch = if args.follow { Some(watch(&folder)?) } else { None };

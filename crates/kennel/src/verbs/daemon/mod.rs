@@ -10,23 +10,18 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
-use clap::{Args, Subcommand};
+use anyhow::anyhow;
 use kennel_types::api::{DaemonView, ListenState, ReplaceRequest};
 
 use self::listen::{ListenArgs, ListenRequirement};
-use crate::command_error::CommandError;
+use crate::command_prelude::*;
 use crate::config::hand_over;
-use crate::connect::{DaemonClient, DaemonRetry, StartDaemon, environment, may_start};
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::print;
+use crate::connect::{environment, may_start};
 use crate::roles;
 
 /// How long a daemon may take to exit during a restart.
 const REPLACE: Duration = Duration::from_secs(30);
 
-/// The arguments of `kennel daemon`.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
     #[command(subcommand)]
@@ -57,7 +52,7 @@ enum DaemonVerb {
 }
 
 /// Runs the verb.
-pub(crate) fn daemon(home: &Home, args: &DaemonArgs) -> Result<u8, CommandError> {
+pub(crate) fn daemon(home: &HomeDir, args: &DaemonArgs) -> Result<u8, CommandError> {
     match &args.verb {
         DaemonVerb::Start(args) => start(home, args),
         DaemonVerb::Stop(args) => stop::stop(home, args),
@@ -69,7 +64,7 @@ pub(crate) fn daemon(home: &Home, args: &DaemonArgs) -> Result<u8, CommandError>
     }
 }
 
-fn start(home: &Home, args: &ListenArgs) -> Result<u8, CommandError> {
+fn start(home: &HomeDir, args: &ListenArgs) -> Result<u8, CommandError> {
     let home = &args.apply(home)?;
     let must = match DaemonClient::connect(home, StartDaemon::Never) {
         Ok(_) => ListenRequirement::IfAsked,
@@ -99,7 +94,7 @@ fn running(view: &DaemonView) -> String {
 }
 
 /// Replaces the running daemon with this program.
-fn restart(home: &Home, args: &ListenArgs) -> Result<u8, CommandError> {
+fn restart(home: &HomeDir, args: &ListenArgs) -> Result<u8, CommandError> {
     let home = &args.apply(home)?;
     let Ok(daemon) = DaemonClient::connect(home, StartDaemon::Never) else {
         return start(home, args);
@@ -144,7 +139,7 @@ fn own_program() -> anyhow::Result<String> {
 }
 
 /// Replaces this process with the yard. Returns only if that fails.
-fn run(home: &Home) -> Result<u8, CommandError> {
+fn run(home: &HomeDir) -> Result<u8, CommandError> {
     may_start(home).map_err(|why| CommandError::because(exit_code::SETUP, why))?;
     hand_over(home)?;
     let mut yard = Command::new("/proc/self/exe");

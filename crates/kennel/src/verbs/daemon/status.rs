@@ -2,20 +2,14 @@
 
 use std::time::Duration;
 
-use clap::Args;
 use kennel_types::api::{DaemonView, ListenState, ListenView, SettingsView};
 use serde_json::json;
 
-use crate::command_error::{CommandError, print_message};
-use crate::connect::{DaemonClient, StartDaemon, YardStatus};
-use crate::exit_code;
-use crate::home::Home;
-use crate::plural::counted;
-use crate::print::{self, print};
+use crate::command_prelude::*;
+use crate::connect::YardStatus;
 use crate::quantity::{size, span};
 use crate::timestamp;
 
-/// The arguments of `kennel daemon status`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 if the daemon runs; 1 if not; 201 for an invalid command line;
@@ -27,7 +21,7 @@ pub(crate) struct DaemonStatusArgs {
 }
 
 /// Shows whether a daemon runs. Starts none.
-pub(crate) fn status(home: &Home, args: &DaemonStatusArgs) -> Result<u8, CommandError> {
+pub(crate) fn status(home: &HomeDir, args: &DaemonStatusArgs) -> Result<u8, CommandError> {
     match DaemonClient::connect(home, StartDaemon::Never) {
         Ok(daemon) => {
             let view = daemon.view()?;
@@ -112,7 +106,7 @@ worktrees         {}
     )
 }
 
-fn not_running(home: &Home, json: bool) -> Result<u8, CommandError> {
+fn not_running(home: &HomeDir, json: bool) -> Result<u8, CommandError> {
     let yard = YardStatus::fetch(home).unwrap_or_else(|error| {
         print_message(&format!("can't get the yard's status: {error:#}"));
         None

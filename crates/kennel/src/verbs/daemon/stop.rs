@@ -3,27 +3,20 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use kennel_sys::pidfd;
 use kennel_types::api::{ShutdownLine, ShutdownRequest, StopResult};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 
-use crate::command_error::{CommandError, print_message};
-use crate::connect::{DaemonClient, RequestError, StartDaemon, YardStatus};
-use crate::exit_code;
+use crate::command_prelude::*;
+use crate::connect::YardStatus;
 use crate::foreground;
-use crate::home::Home;
-use crate::plural::counted;
-use crate::print::print;
-use crate::quantity::parse_time;
 use crate::verbs::stop::{refuse_inside, result_line};
 
 /// How long the processes may take to exit after their last response.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The arguments of `kennel daemon stop`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct DaemonStopArgs {
@@ -40,7 +33,7 @@ pub(crate) struct DaemonStopArgs {
 
 /// Stops the daemon. If it has crashed and the yard still has keepers, the yard restarts it to stop
 /// the sessions.
-pub(crate) fn stop(home: &Home, args: &DaemonStopArgs) -> Result<u8, CommandError> {
+pub(crate) fn stop(home: &HomeDir, args: &DaemonStopArgs) -> Result<u8, CommandError> {
     if !args.keep && !args.from_inside {
         refuse_inside(home)?;
     }

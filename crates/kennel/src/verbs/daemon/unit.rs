@@ -1,11 +1,9 @@
 //! `kennel daemon unit`: prints a systemd user unit.
 
-use crate::command_error::CommandError;
-use crate::home::Home;
-use crate::print::print;
+use crate::command_prelude::*;
 
 /// Prints the unit.
-pub(super) fn unit(home: &Home) -> Result<u8, CommandError> {
+pub(super) fn unit(home: &HomeDir) -> Result<u8, CommandError> {
     let program = super::own_program().map_err(CommandError::internal)?;
     let config = home.config.named_by_flag().map(|path| path.display().to_string());
     print(&text(&program, &home.folder.to_string_lossy(), config.as_deref()))?;

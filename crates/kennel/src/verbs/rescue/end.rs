@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::find::{self, RescueFindings, RescuedSession};
 use super::process::{self, Killed};
+use crate::command_prelude::*;
 use crate::foreground::poll;
-use crate::home::Home;
 
 /// How long a keeper may take to end its tree.
 const KEEPER: Duration = Duration::from_secs(10);
@@ -57,7 +57,7 @@ impl RescueOutcome {
 
 /// Ends everything: keepers end their trees; pens and processes without a keeper are ended
 /// directly.
-pub(super) fn end(home: &Home, found: &RescueFindings) -> RescueOutcome {
+pub(super) fn end(home: &HomeDir, found: &RescueFindings) -> RescueOutcome {
     let mut ended = RescueOutcome { trouble: found.trouble.clone(), ..RescueOutcome::default() };
     for session in found.sessions.iter().filter(|session| session.has_keeper()) {
         end_session(session, &mut ended);
@@ -136,7 +136,7 @@ fn by_keeper(folder: &Path) -> ByKeeper {
     }
 }
 
-fn end_pens(home: &Home, ended: &mut RescueOutcome) {
+fn end_pens(home: &HomeDir, ended: &mut RescueOutcome) {
     let leftovers = match HostSupport::leftovers(&home.id) {
         Ok(leftovers) => leftovers,
         Err(error) => return ended.trouble.push(format!("pens: {error}")),
@@ -175,7 +175,7 @@ fn end_agent(session: &RescuedSession, ended: &mut RescueOutcome) {
     ended.note(format!("{name}: agent {identity}"), killed);
 }
 
-fn end_strays(home: &Home, ended: &mut RescueOutcome) {
+fn end_strays(home: &HomeDir, ended: &mut RescueOutcome) {
     let mut given_up = Vec::new();
     for _ in 0..ROUNDS {
         let strays = match find::strays(home, &[]) {

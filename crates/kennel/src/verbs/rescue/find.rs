@@ -16,8 +16,8 @@ use rustix::fs::FlockOperation;
 use serde::Serialize;
 
 use super::process;
+use crate::command_prelude::*;
 use crate::foreground::poll;
-use crate::home::Home;
 
 /// How long a keeper may take to answer.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -91,7 +91,7 @@ pub(super) struct StrayProcess {
 }
 
 /// Searches everywhere. What can't be examined is reported, and the search continues.
-pub(super) fn find(home: &Home) -> RescueFindings {
+pub(super) fn find(home: &HomeDir) -> RescueFindings {
     let mut found = RescueFindings::default();
     let folders = home.path("sessions");
     match fs::read_dir(&folders) {
@@ -117,7 +117,7 @@ pub(super) fn find(home: &Home) -> RescueFindings {
     found
 }
 
-fn examine(folder: &Path, home: &Home, trouble: &mut Vec<String>) -> RescuedSession {
+fn examine(folder: &Path, home: &HomeDir, trouble: &mut Vec<String>) -> RescuedSession {
     let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let lock = lock_state(&folder.join("lock")).unwrap_or_else(|error| {
         trouble.push(format!("{id}: lock: {error}"));
@@ -236,7 +236,7 @@ fn stage(stage: LaunchStage) -> &'static str {
     }
 }
 
-fn pens(home: &Home) -> anyhow::Result<Vec<OrphanedPen>> {
+fn pens(home: &HomeDir) -> anyhow::Result<Vec<OrphanedPen>> {
     let leftovers = HostSupport::leftovers(&home.id)?;
     let pen = |leftover: &kennel_pen::Leftover| OrphanedPen {
         path: leftover.path().display().to_string(),
@@ -247,7 +247,7 @@ fn pens(home: &Home) -> anyhow::Result<Vec<OrphanedPen>> {
 }
 
 /// Finds processes with the home's cookie whose session is not live.
-pub(super) fn strays(home: &Home, sessions: &[RescuedSession]) -> io::Result<Vec<StrayProcess>> {
+pub(super) fn strays(home: &HomeDir, sessions: &[RescuedSession]) -> io::Result<Vec<StrayProcess>> {
     let live = |id: &str| sessions.iter().any(|session| session.id == id && session.is_live());
     let own = rustix::process::getpid().as_raw_pid();
     let mut strays = Vec::new();
@@ -264,9 +264,9 @@ mod tests {
     use super::*;
     use rustix::fs::flock;
 
-    fn home() -> (tempfile::TempDir, Home) {
+    fn home() -> (tempfile::TempDir, HomeDir) {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::at(folder.path().to_owned()).unwrap();
+        let home = HomeDir::at(folder.path().to_owned()).unwrap();
         (folder, home)
     }
 

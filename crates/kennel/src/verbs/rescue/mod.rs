@@ -8,16 +8,10 @@ mod end;
 mod find;
 mod process;
 
-use clap::Args;
-
-use crate::command_error::CommandError;
+use crate::command_prelude::*;
 use crate::connect::find_inside;
-use crate::exit_code;
-use crate::home::Home;
-use crate::print::{self, ColorMode, TextStyle, print, sanitize};
 use find::{LaunchLockState, RescueFindings, RescuedSession};
 
-/// The arguments of `kennel rescue`.
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct RescueArgs {
@@ -30,7 +24,7 @@ pub(crate) struct RescueArgs {
 }
 
 /// Lists what was found, or ends it.
-pub(crate) fn rescue(home: &Home, args: &RescueArgs) -> Result<u8, CommandError> {
+pub(crate) fn rescue(home: &HomeDir, args: &RescueArgs) -> Result<u8, CommandError> {
     if args.end
         && let Some(inside) = find_inside(home)
     {

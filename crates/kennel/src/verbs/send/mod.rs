@@ -7,19 +7,13 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use anyhow::Context;
-use clap::Args;
 use kennel_keeper::journal::{JournalItem, JournalReader, STDERR};
 use kennel_types::api::InputRequest;
 use kennel_types::{Phase, SessionView};
 
 use super::refuse_adopted;
-use crate::command_error::CommandError;
-use crate::connect::{DaemonClient, StartDaemon, session_path};
-use crate::exit_code;
+use crate::command_prelude::*;
 use crate::foreground::ScreenTracker;
-use crate::home::Home;
-use crate::quantity::parse_session;
 use keys::CursorKeys;
 
 /// The maximum size of one request.
@@ -27,7 +21,6 @@ const CHUNK: usize = 4 * 1024;
 /// How much of the journal is searched for terminal modes.
 const LOOKBACK: u64 = 1024 * 1024;
 
-/// The arguments of `kennel send`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Keys: Enter Tab BTab Space BSpace Escape Up Down Left Right Home End PageUp
@@ -60,7 +53,7 @@ pub(crate) struct SendArgs {
 }
 
 /// Sends input.
-pub(crate) fn send(home: &Home, args: &SendArgs) -> Result<u8, CommandError> {
+pub(crate) fn send(home: &HomeDir, args: &SendArgs) -> Result<u8, CommandError> {
     if args.text.len() > 1 && !args.keys {
         let text = "only one TEXT is allowed: put it in quotes, or use --keys";
         return Err(CommandError::because(exit_code::USAGE, text));
