@@ -198,7 +198,7 @@ mod tests {
         for (request, why) in [
             (asking(0), "no pid"),
             (asking(-7), "no pid"),
-            (asking(1), "the machine's own"),
+            (asking(1), "the machine's init process"),
             (asking(pid), "Kennel's own"),
             (AdoptRequest { name: Some("a b".into()), ..asking(pid) }, "no name"),
         ] {

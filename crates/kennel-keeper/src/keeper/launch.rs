@@ -9,6 +9,7 @@ use kennel_pen::{
     CallerEnds, Command, GatedAgent, HostSupport, LaunchError, Pen, PenLimitError, ResourceLimit,
     StdStream, StdStreams,
 };
+use kennel_sys::resources::RESOURCES;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::connections::{Connections, LaunchControl};
@@ -185,8 +186,11 @@ fn launch(
     let (limits, lower) = limits::attainable(&order.limits);
     order.limits = limits;
     for ResourceLimit { resource, hard, .. } in lower {
+        let name =
+            RESOURCES.get(resource as usize).map(|known| format!("{known:?}").to_uppercase());
         connections.trouble(format!(
-            "resource limit {resource} is {hard}, lower than requested: the daemon itself has no higher limit"
+            "RLIMIT_{} is {hard}, lower than requested: the daemon itself has no higher limit",
+            name.unwrap_or_else(|| resource.to_string()),
         ));
     }
     let cgroup = pen.cgroup_path().map(ToOwned::to_owned);

@@ -297,7 +297,7 @@ everywhere! {
         assert_eq!(output.matches(&format!("inside session {id}")).count(), 2, "{output}");
         // From outside too.
         let pid = scene.session(&id)["pid"].to_string();
-        refused(&scene, &["adopt", &pid], &format!("belongs to session {id} already"));
+        refused(&scene, &["adopt", &pid], &format!("already belongs to session {id}"));
         for own in [scene.daemon(), scene.yard(), scene.keeper()] {
             let pid = own.expect("it is there").to_string();
             refused(&scene, &["adopt", &pid], "Kennel's own");
@@ -315,7 +315,7 @@ everywhere! {
         let pid = gone.pid().to_string();
         let _ended = gone.wait();
         refused(&scene, &["adopt", &pid], "does not exist");
-        refused(&scene, &["adopt", "1"], "pid 1 is the machine's own");
+        refused(&scene, &["adopt", "1"], "pid 1 is the machine's init process");
         assert_eq!(scene.call(&["adopt", "0"]).code, 201);
         assert_eq!(scene.sessions().len(), 0);
         scene.stop_daemon();
@@ -344,7 +344,7 @@ fn another_users_process_is_refused() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
     let Some(root) = Scene::new(Who::Root, Pen::Subtree) else { return };
     let (ours, roots) = (own(&scene, &["sleep"]), own(&root, &["sleep"]));
-    refused(&scene, &["adopt", &roots.pid().to_string()], "is user 0's");
+    refused(&scene, &["adopt", &roots.pid().to_string()], "belongs to user 0, and this home");
     refused(&root, &["adopt", &ours.pid().to_string()], "this is a home of user 0");
     end(ours);
     end(roots);
@@ -468,7 +468,7 @@ fn it_can_be_adopted_over_the_socket() {
     let made = post(format!("{{\"pid\": {}, \"name\": \"by-curl\"}}", own.pid()));
     assert!(made.ends_with(" 201") && made.contains("\"started_by\":\"terminal\""), "{made}");
     let wrong = post(format!("{{\"pid\": {}, \"identity\": \"nonsense\"}}", own.pid()));
-    assert!(wrong.ends_with(" 422") && wrong.contains("no identity"), "{wrong}");
+    assert!(wrong.ends_with(" 422") && wrong.contains("invalid identity"), "{wrong}");
     end(own);
     scene.wait_phase("by-curl", "cleaned");
     scene.stop_daemon();

@@ -142,7 +142,7 @@ fn unavailable_limits_are_as_high_as_possible() {
     assert_eq!(report["limits"]["RLIMIT_NOFILE"], serde_json::json!(["300", "400"]));
     assert_eq!(report["limits"]["RLIMIT_CORE"], serde_json::json!(["0", "0"]));
     let events = scene.call_ok(&["events"]);
-    assert!(events.contains("lower than asked for"), "{events}");
+    assert!(events.contains("RLIMIT_NOFILE is 400, lower than requested"), "{events}");
     scene.stop_daemon();
 }
 

@@ -20,7 +20,7 @@ fn a_limit_that_is_not_enforced_is_reported_with_the_reason() {
     for ended in [&in_front, &apart] {
         for limit in ["memory", "pids"] {
             let reported =
-                format!("kennel: no limit on {limit}: the pen was asked to be one without");
+                format!("kennel: no limit on {limit}: a pen without a cgroup was requested");
             assert!(ended.stderr.contains(&reported), "{ended:?}");
         }
     }
