@@ -8,6 +8,20 @@ use tokio::sync::oneshot;
 /// The sender of an answer. The client may be gone; that changes nothing.
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, ApiError>>;
 
+/// Returns the value and the sender of the answer. If there is an error, that is the answer.
+pub(crate) fn or_refuse<V, T>(
+    result: Result<V, ApiError>,
+    answer: Answer<T>,
+) -> Option<(V, Answer<T>)> {
+    match result {
+        Ok(value) => Some((value, answer)),
+        Err(refused) => {
+            answer.send(Err(refused)).ok();
+            None
+        }
+    }
+}
+
 /// An error, as the API reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {

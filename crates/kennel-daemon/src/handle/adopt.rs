@@ -8,7 +8,6 @@ use super::DaemonHandle;
 use crate::adopted::candidate::AdoptionCandidate;
 use crate::error::ApiError;
 use crate::os::home::TOKEN_FILE;
-use crate::owner::message::Command;
 
 impl DaemonHandle {
     /// Adopts a process; `caller` is the process that asks for it.
@@ -23,8 +22,8 @@ impl DaemonHandle {
         let caller = self.find_caller(caller).await?;
         let (home, census) = (self.0.home.clone(), self.census().await?);
         let find = move || AdoptionCandidate::find(request, &caller, &home, &census);
-        let adoptee = Box::new(spawn_blocking(find).await.map_err(ApiError::internal)??);
-        let session = self.request(|answer| Command::Adopt { adoptee, answer }).await?;
+        let candidate = spawn_blocking(find).await.map_err(ApiError::internal)??;
+        let session = self.request(|owner, answer| owner.adopt(candidate, answer)).await?;
         if session.phase >= Phase::Stopping {
             return Err(not_adopted(&session));
         }

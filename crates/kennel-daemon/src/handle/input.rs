@@ -13,7 +13,6 @@ use tokio::time::timeout;
 use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
-use crate::owner::message::Command;
 
 /// How long a keeper may take to answer.
 const KEEPER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -80,7 +79,7 @@ impl DaemonHandle {
     async fn signal_adopted(&self, reference: String, number: i32) -> Result<(), ApiError> {
         let signal = Signal::from_named_raw(number).ok_or_else(|| unknown_signal(number))?;
         let named = reference.clone();
-        let handle = self.request(|answer| Command::Handle { reference, answer }).await?;
+        let handle = self.ask(move |owner| owner.handle_of(&reference)).await?;
         match pidfd::send(handle.get_ref(), signal).map_err(ApiError::internal)? {
             SignalDelivery::Yes => Ok(()),
             SignalDelivery::Gone => Err(not_running(&named)),

@@ -3,32 +3,23 @@
 use kennel_types::api::{CreateMemberRequest, MemberView};
 
 use super::DaemonHandle;
-use crate::error::{Answer, ApiError};
-use crate::owner::MemberCommand;
-use crate::owner::message::Command;
+use crate::error::ApiError;
 
 impl DaemonHandle {
-    async fn member<T>(
-        &self,
-        command: impl FnOnce(Answer<T>) -> MemberCommand,
-    ) -> Result<T, ApiError> {
-        self.request(|answer| Command::Member(command(answer))).await
-    }
-
-    /// All members.
+    /// Lists all members.
     ///
     /// # Errors
     /// The daemon is shutting down.
     pub async fn list_members(&self) -> Result<Vec<MemberView>, ApiError> {
-        self.member(|answer| MemberCommand::List { answer }).await
+        self.ask(|owner| Ok(owner.member_views())).await
     }
 
-    /// One member.
+    /// Shows one member.
     ///
     /// # Errors
     /// It is unknown.
     pub async fn show_member(&self, name: String) -> Result<MemberView, ApiError> {
-        self.member(|answer| MemberCommand::Show { name, answer }).await
+        self.ask(move |owner| owner.show_member(&name)).await
     }
 
     /// Adds a member; answers when it is on record.
@@ -36,7 +27,7 @@ impl DaemonHandle {
     /// # Errors
     /// Its description is invalid, or its name is taken.
     pub async fn add_member(&self, member: CreateMemberRequest) -> Result<MemberView, ApiError> {
-        self.member(|answer| MemberCommand::Add { member, answer }).await
+        self.request(|owner, answer| owner.add_member(member, answer)).await
     }
 
     /// Removes a member; with `force` even a busy one, after its prompts have been stopped.
@@ -49,6 +40,6 @@ impl DaemonHandle {
         force: bool,
         by: String,
     ) -> Result<(), ApiError> {
-        self.member(|answer| MemberCommand::Remove { name, force, by, answer }).await
+        self.request(move |owner, answer| owner.remove_member(&name, force, by, answer)).await
     }
 }

@@ -35,8 +35,8 @@ use crate::error::{Answer, ApiError};
 use crate::launch::stdin_handoff::StdinHandoff;
 use crate::metrics::{self, DaemonMetrics, MetricSources, OwnProcess};
 use crate::os::home::{API_SOCKET, Home, JOURNAL};
-use crate::owner::LookCommand;
-use crate::owner::message::{Bus, Command, Leave, Message};
+use crate::owner::bus::Bus;
+use crate::owner::{ExitReason, Owner};
 
 pub use launch_watch::{LaunchEnd, LaunchWatch, exact_reference, has_ended};
 pub use sessions::CancelOnDrop;
@@ -83,7 +83,7 @@ impl DaemonHandle {
         let id = kennel_pen::HomeId::random().expect("a home id");
         let opened = Register::open(&folder.join("register.db"), id.as_str());
         let register = opened.expect("a register").register;
-        let (bus, _closed) = mpsc::unbounded_channel();
+        let (bus, _closed) = Bus::new();
         let handle = Self::new(HandleParts {
             bus,
             register: register.clone(),
@@ -96,15 +96,23 @@ impl DaemonHandle {
         (handle, register)
     }
 
-    /// Sends a command to the owner and waits for its answer.
-    async fn request<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, ApiError> {
+    /// Has the owner begin something, and waits until it answers.
+    async fn request<T: Send + 'static>(
+        &self,
+        begin: impl FnOnce(&mut Owner, Answer<T>) + Send + 'static,
+    ) -> Result<T, ApiError> {
         let (answer, answered) = oneshot::channel();
-        self.send(command(answer))?;
+        // If the owner has exited, this drops the answer.
+        self.0.bus.call(move |owner| begin(owner, answer));
         answered.await.unwrap_or_else(|_| Err(ApiError::gone()))
     }
 
-    fn send(&self, command: Command) -> Result<(), ApiError> {
-        self.0.bus.send(Message::Command(command)).map_err(|_| ApiError::gone())
+    /// Has the owner answer at once.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Owner) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        self.request(|owner, answer| drop(answer.send(question(owner)))).await
     }
 
     /// The home's folder.
@@ -136,7 +144,7 @@ impl DaemonHandle {
     /// # Errors
     /// The daemon is shutting down.
     pub async fn describe(&self) -> Result<DaemonView, ApiError> {
-        let view = self.request(|answer| Command::Daemon { answer }).await?;
+        let view = self.ask(|owner| Ok(owner.daemon_view())).await?;
         Ok(DaemonView { environment: reported_environment(std::env::vars_os()), ..view })
     }
 
@@ -150,13 +158,12 @@ impl DaemonHandle {
         request: &ShutdownRequest,
     ) -> Result<mpsc::UnboundedReceiver<ShutdownLine>, ApiError> {
         let (lines, progress) = mpsc::unbounded_channel();
-        let grace = request.grace_ms.map(Duration::from_millis);
-        let leave = match request.keep {
-            true => Leave::Keep { lines },
-            false => Leave::Stop { grace, lines: Some(lines) },
-        };
-        self.send(Command::Leave(leave))?;
-        Ok(progress)
+        let (keep, grace) = (request.keep, request.grace_ms.map(Duration::from_millis));
+        let accepted = self.0.bus.call(move |owner| match keep {
+            true => owner.begin_drain(ExitReason::Kept, None, Some(lines)),
+            false => owner.begin_stop(grace, Some(lines)),
+        });
+        accepted.then_some(progress).ok_or_else(ApiError::gone)
     }
 
     /// Has the yard replace the daemon: by the program at this absolute path, or by the same one if it is empty.
@@ -167,7 +174,12 @@ impl DaemonHandle {
         if !program.is_empty() && !program.starts_with('/') {
             return Err(ApiError::invalid(format!("program {program:?} is not an absolute path")));
         }
-        self.request(|answer| Command::Leave(Leave::Replace { program, answer })).await
+        self.request(|owner, answer| {
+            // Before the drain, which may end the owner.
+            answer.send(Ok(())).ok();
+            owner.begin_drain(ExitReason::Replaced, Some(program), None);
+        })
+        .await
     }
 
     /// The number of the newest event; changes with each new one.
@@ -213,7 +225,7 @@ impl DaemonHandle {
     /// # Errors
     /// The daemon is shutting down.
     pub async fn metrics(&self) -> Result<String, ApiError> {
-        let gauges = self.request(|answer| Command::Look(LookCommand::Gauges { answer })).await?;
+        let gauges = self.ask(|owner| Ok(owner.gauges())).await?;
         let page = metrics::page(&MetricSources {
             metrics: &self.0.metrics,
             gauges: &gauges,

@@ -2,24 +2,20 @@
 
 use kennel_types::api::{PlanRequest, PlanResumeRequest};
 use kennel_types::plan::PlanView;
-use tokio::sync::oneshot;
 
 use super::DaemonHandle;
-use crate::error::{Answer, ApiError};
-use crate::owner::message::Command;
-use crate::owner::{NewPlan, PlanCommand, resume_surroundings};
+use super::sessions::tether;
+use crate::error::ApiError;
+use crate::owner::Owner;
+use crate::plan::request::{NewPlan, resume_surroundings};
 
 impl DaemonHandle {
-    async fn plan<T>(&self, command: impl FnOnce(Answer<T>) -> PlanCommand) -> Result<T, ApiError> {
-        self.request(|answer| Command::Plan(command(answer))).await
-    }
-
-    /// All plans.
+    /// Lists all plans.
     ///
     /// # Errors
     /// The daemon is shutting down.
     pub async fn list_plans(&self) -> Result<Vec<PlanView>, ApiError> {
-        self.plan(|answer| PlanCommand::List { answer }).await
+        self.ask(|owner| Ok(owner.plan_views())).await
     }
 
     /// Runs a plan; answers when it is on record.
@@ -27,16 +23,16 @@ impl DaemonHandle {
     /// # Errors
     /// The plan is invalid.
     pub async fn run_plan(&self, request: PlanRequest) -> Result<PlanView, ApiError> {
-        let record = Box::new(NewPlan::new(request)?);
-        self.plan(|answer| PlanCommand::Run { record, answer }).await
+        let plan = NewPlan::new(request)?;
+        self.request(|owner, answer| owner.run_plan(plan, answer)).await
     }
 
-    /// One plan.
+    /// Shows one plan.
     ///
     /// # Errors
     /// It is unknown.
     pub async fn show_plan(&self, reference: String) -> Result<PlanView, ApiError> {
-        self.plan(|answer| PlanCommand::Show { reference, answer }).await
+        self.ask(move |owner| owner.show_plan(&reference)).await
     }
 
     /// Waits until a plan is over. Dropping the future cancels it if it is `tied` to the caller.
@@ -44,9 +40,9 @@ impl DaemonHandle {
     /// # Errors
     /// It is unknown, or the daemon shuts down first.
     pub async fn wait_for_plan(&self, reference: String, tied: bool) -> Result<PlanView, ApiError> {
-        let (holder, tether) = oneshot::channel();
-        let tether = tied.then_some(tether);
-        let ended = self.plan(|answer| PlanCommand::Wait { reference, tether, answer }).await;
+        let (holder, tether) = tether(tied);
+        let wait = move |owner: &mut Owner, answer| owner.wait_for_plan(&reference, tether, answer);
+        let ended = self.request(wait).await;
         // Without a tether the other end is gone.
         holder.send(()).ok();
         ended
@@ -57,7 +53,7 @@ impl DaemonHandle {
     /// # Errors
     /// It is unknown or over.
     pub async fn cancel_plan(&self, reference: String, by: String) -> Result<PlanView, ApiError> {
-        self.plan(|answer| PlanCommand::Cancel { reference, by, answer }).await
+        self.request(move |owner, answer| owner.cancel_plan_for(&reference, by, answer)).await
     }
 
     /// Resumes a plan that is over; answers when that is on record.
@@ -70,8 +66,8 @@ impl DaemonHandle {
         mut request: PlanResumeRequest,
     ) -> Result<PlanView, ApiError> {
         let launch = Box::new(resume_surroundings(&mut request)?);
-        let PlanResumeRequest { replay, tied, by, .. } = request;
-        let resume = |answer| PlanCommand::Resume { reference, replay, tied, by, launch, answer };
-        self.plan(resume).await
+        let resume =
+            move |owner: &mut Owner, answer| owner.resume_plan(&reference, request, launch, answer);
+        self.request(resume).await
     }
 }

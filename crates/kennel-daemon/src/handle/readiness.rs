@@ -6,8 +6,7 @@ use kennel_types::api::{CheckView, ReadyView};
 use tokio::time::timeout;
 
 use super::DaemonHandle;
-use crate::owner::message::Command;
-use crate::owner::{Health, LookCommand};
+use crate::owner::Health;
 
 /// How long each part of the daemon may take to answer.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -25,7 +24,7 @@ impl DaemonHandle {
     }
 
     async fn check_owner(&self) -> Result<Health, String> {
-        let health = self.request(|answer| Command::Look(LookCommand::Health { answer }));
+        let health = self.ask(|owner| Ok(owner.health()));
         match timeout(CHECK_TIMEOUT, health).await {
             Ok(Ok(health)) => Ok(health),
             Ok(Err(refused)) => Err(refused.problem().detail),

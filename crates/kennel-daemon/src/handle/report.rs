@@ -15,7 +15,6 @@ use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::keeper::process;
 use crate::os::peer::Caller;
-use crate::owner::message::Command;
 use crate::recover::strays;
 
 /// How long the answer to a report waits for its record.
@@ -35,7 +34,7 @@ impl DaemonHandle {
     ) -> Result<(), ApiError> {
         let caller = self.find_caller(caller).await?;
         let from = caller.to_string();
-        let taken = self.request(|answer| Command::Report { request, from, answer }).await;
+        let taken = self.ask(move |owner| owner.agent_reported(&request, &from)).await;
         if let Err(refused) = taken {
             if refused.is_disbelief() {
                 tokio::spawn(self.clone().end_leftovers(caller));

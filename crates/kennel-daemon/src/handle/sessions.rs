@@ -14,8 +14,10 @@ use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::launch::request::LaunchRequest;
 use crate::os::clock;
-use crate::owner::inspect;
-use crate::owner::message::{Command, Pruning, Resume};
+use crate::owner::bus::Tether;
+use crate::owner::relaunch::Resume;
+use crate::owner::waiters::Waiter;
+use crate::owner::{Owner, inspect};
 
 /// Who asks, in the event log, if the request does not say so.
 const ANONYMOUS: &str = "the API";
@@ -28,7 +30,7 @@ pub struct CancelOnDrop(
 );
 
 /// The two ends of a tether: what it is tied to ends if the first is dropped without a message.
-fn tether(tied: bool) -> (oneshot::Sender<()>, Option<oneshot::Receiver<()>>) {
+pub(super) fn tether(tied: bool) -> (oneshot::Sender<()>, Option<Tether>) {
     let (holder, tether) = oneshot::channel();
     (holder, tied.then_some(tether))
 }
@@ -51,9 +53,12 @@ impl DaemonHandle {
         let stdin = self.take_stdin(&request.stdin);
         let launch = Box::new(LaunchRequest::new(request, stdin)?);
         let (holder, tether) = tether(launch.spec.tethered);
-        let create = |answer| match rejoin {
-            None => Command::Create { launch, tether, until, answer },
-            Some(session) => Command::AskAgain { session, launch, tether, until, answer },
+        let create = move |owner: &mut Owner, answer| {
+            let waiter = Waiter::until(until, answer);
+            match rejoin {
+                None => owner.create(launch, tether, waiter),
+                Some(session) => owner.ask_again(&session, launch, tether, waiter),
+            }
         };
         let view = self.request(create).await?;
         // Without a tether the other end is gone.
@@ -73,8 +78,9 @@ impl DaemonHandle {
     ) -> Result<SessionView, ApiError> {
         let given = self.take_stdin(&request.stdin);
         let (holder, tether) = tether(request.tethered);
-        let resume =
-            |answer| Command::Resume(Resume { reference, request, given, until, tether, answer });
+        let resume = move |owner: &mut Owner, answer| {
+            owner.resume(Resume { reference, request, given, until, tether, answer });
+        };
         let view = self.request(resume).await?;
         holder.send(()).ok();
         Ok(view)
@@ -91,9 +97,9 @@ impl DaemonHandle {
     ///
     /// # Errors
     /// The request is invalid.
-    pub async fn list(&self, wish: ListRequest) -> Result<Vec<u8>, ApiError> {
-        wish.check().map_err(ApiError::invalid)?;
-        let listing = self.request(|answer| Command::List { wish, answer }).await?;
+    pub async fn list(&self, request: ListRequest) -> Result<Vec<u8>, ApiError> {
+        request.check().map_err(ApiError::invalid)?;
+        let listing = self.ask(move |owner| owner.list(&request)).await?;
         listing.json().map_err(ApiError::internal)
     }
 
@@ -102,7 +108,7 @@ impl DaemonHandle {
     /// # Errors
     /// It is unknown.
     pub async fn show(&self, reference: String) -> Result<SessionView, ApiError> {
-        self.request(|answer| Command::Show { reference, answer }).await
+        self.ask(move |owner| owner.find(&reference).and_then(|id| owner.show(&id))).await
     }
 
     /// One session, with its processes and its history.
@@ -110,8 +116,13 @@ impl DaemonHandle {
     /// # Errors
     /// It is unknown.
     pub async fn inspect(&self, reference: String) -> Result<InspectView, ApiError> {
-        let known = self.request(|answer| Command::Inspect { reference, answer }).await?;
-        Ok(inspect::inspect(&self.0.home, &self.0.register, known).await)
+        let inspected = self.ask(move |owner| {
+            let id = owner.find(&reference)?;
+            Ok((owner.inspected(&id)?, id))
+        });
+        let (mut view, id) = inspected.await?;
+        inspect::inspect(&self.0.home, &self.0.register, id, &mut view).await;
+        Ok(view)
     }
 
     /// Waits until a session is over. Dropping the future ends it if it is `tied` to the caller.
@@ -120,7 +131,8 @@ impl DaemonHandle {
     /// It is unknown, or the daemon shuts down first.
     pub async fn wait(&self, reference: String, tied: bool) -> Result<SessionView, ApiError> {
         let (holder, tether) = tether(tied);
-        let ended = self.request(|answer| Command::Wait { reference, tether, answer }).await;
+        let wait = move |owner: &mut Owner, answer| owner.wait_for(&reference, tether, answer);
+        let ended = self.request(wait).await;
         holder.send(()).ok();
         ended
     }
@@ -130,7 +142,8 @@ impl DaemonHandle {
         let (holder, tether) = oneshot::channel();
         let handle = self.clone();
         tokio::spawn(async move {
-            let wait = |answer| Command::Wait { reference, tether: Some(tether), answer };
+            let wait =
+                move |owner: &mut Owner, answer| owner.wait_for(&reference, Some(tether), answer);
             // The caller learns the outcome elsewhere.
             handle.request(wait).await.ok();
         });
@@ -144,12 +157,12 @@ impl DaemonHandle {
     pub async fn stop(
         &self,
         reference: String,
-        mut wish: StopRequest,
+        mut request: StopRequest,
     ) -> Result<StopResponse, ApiError> {
-        if wish.by.is_empty() {
-            ANONYMOUS.clone_into(&mut wish.by);
+        if request.by.is_empty() {
+            ANONYMOUS.clone_into(&mut request.by);
         }
-        self.request(|answer| Command::Stop { reference, wish, answer }).await
+        self.request(move |owner, answer| owner.stop(&reference, request, answer)).await
     }
 
     /// Gives up a lost session, or an adopted one.
@@ -157,7 +170,7 @@ impl DaemonHandle {
     /// # Errors
     /// It is unknown, or can't be given up.
     pub async fn forget(&self, reference: String, by: String) -> Result<SessionView, ApiError> {
-        self.request(|answer| Command::Forget { reference, by, answer }).await
+        self.request(move |owner, answer| owner.forget(&reference, by, answer)).await
     }
 
     /// Removes an ended session from the record.
@@ -165,7 +178,7 @@ impl DaemonHandle {
     /// # Errors
     /// It is unknown or has not ended.
     pub async fn remove(&self, reference: String) -> Result<(), ApiError> {
-        self.request(|answer| Command::Remove { reference, answer }).await
+        self.request(move |owner, answer| owner.remove(&reference, answer)).await
     }
 
     /// Removes ended sessions from the record.
@@ -173,7 +186,7 @@ impl DaemonHandle {
     /// # Errors
     /// The daemon is shutting down.
     pub async fn prune(&self, request: &PruneRequest) -> Result<PruneResponse, ApiError> {
-        self.pruned(request, Pruning::Done).await
+        self.pruned(request, false).await
     }
 
     /// Lists the sessions that a prune would remove.
@@ -181,21 +194,15 @@ impl DaemonHandle {
     /// # Errors
     /// The daemon is shutting down.
     pub async fn preview_prune(&self, request: &PruneRequest) -> Result<PruneResponse, ApiError> {
-        self.pruned(request, Pruning::OnlySaid).await
+        self.pruned(request, true).await
     }
 
     async fn pruned(
         &self,
         request: &PruneRequest,
-        pruning: Pruning,
+        dry_run: bool,
     ) -> Result<PruneResponse, ApiError> {
         let before_ms = request.older_than_ms.map(|age| clock::now_ms().saturating_sub(age));
-        let pruned = self.request(|answer| Command::Prune { before_ms, pruning, answer }).await?;
-        let texts = |ids: &[SessionId]| ids.iter().map(ToString::to_string).collect();
-        Ok(PruneResponse {
-            removed: texts(&pruned.removed),
-            with_worktrees: texts(&pruned.spared.with_worktrees),
-            with_keys: texts(&pruned.spared.with_keys),
-        })
+        self.request(move |owner, answer| owner.prune(before_ms, dry_run, answer)).await
     }
 }

@@ -6,7 +6,6 @@ use tokio::task::spawn_blocking;
 use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::os::home::Home;
-use crate::owner::message::{Command, census};
 use crate::recover::census::SessionCensus;
 use crate::recover::strays;
 
@@ -37,12 +36,12 @@ impl DaemonHandle {
         metrics.strays_ended.inc_by(ended as u64);
         for stray in &result.ended {
             let cause = format!("pid {} ({}) of session {}", stray.pid, stray.name, stray.session);
-            self.send(Command::Note { session: None, kind: "stray_ended", cause }).ok();
+            self.0.bus.call(|owner| owner.note(None, "stray_ended", cause));
         }
     }
 
     pub(super) async fn census(&self) -> Result<SessionCensus, ApiError> {
-        census(&self.0.bus).await.map_err(|_| ApiError::gone())
+        self.ask(|owner| Ok(owner.census())).await
     }
 
     /// Examines all processes on a thread that may block.

@@ -12,8 +12,7 @@ use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::keeper::request::KeeperRequestError;
 use crate::os::home::Home;
-use crate::owner::message::Command;
-use crate::owner::{LookCommand, Penned, inspect};
+use crate::owner::{Penned, inspect};
 
 /// How long all keepers together may take to answer.
 const KEEPERS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -53,7 +52,7 @@ impl DaemonHandle {
     }
 
     async fn pens(&self, reference: Option<String>) -> Result<Vec<Penned>, ApiError> {
-        self.request(|answer| Command::Look(LookCommand::Pens { reference, answer })).await
+        self.ask(move |owner| owner.pens(reference.as_deref())).await
     }
 }
 

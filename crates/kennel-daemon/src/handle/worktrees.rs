@@ -3,32 +3,23 @@
 use kennel_types::api::{WorktreeLosses, WorktreesView};
 
 use super::DaemonHandle;
-use crate::error::{Answer, ApiError};
-use crate::owner::WorktreeCommand;
-use crate::owner::message::Command;
+use crate::error::ApiError;
 
 impl DaemonHandle {
-    async fn worktree<T>(
-        &self,
-        command: impl FnOnce(Answer<T>) -> WorktreeCommand,
-    ) -> Result<T, ApiError> {
-        self.request(|answer| Command::Worktree(command(answer))).await
-    }
-
-    /// The worktrees of all sessions.
+    /// Lists the worktrees of all sessions.
     ///
     /// # Errors
     /// The daemon is shutting down.
     pub async fn list_worktrees(&self) -> Result<WorktreesView, ApiError> {
-        self.worktree(|answer| WorktreeCommand::List { answer }).await
+        self.ask(|owner| Ok(owner.list_worktrees())).await
     }
 
-    /// What would be lost if a worktree were removed.
+    /// Returns what would be lost if a worktree were removed.
     ///
     /// # Errors
     /// It is unknown or can't be examined.
     pub async fn worktree_losses(&self, reference: String) -> Result<WorktreeLosses, ApiError> {
-        self.worktree(|answer| WorktreeCommand::Losses { reference, answer }).await
+        self.request(move |owner, answer| owner.worktree_losses(&reference, answer)).await
     }
 
     /// Removes a worktree; with `force` even if something is lost.
@@ -41,6 +32,7 @@ impl DaemonHandle {
         force: bool,
         by: String,
     ) -> Result<WorktreeLosses, ApiError> {
-        self.worktree(|answer| WorktreeCommand::Remove { reference, force, by, answer }).await
+        self.request(move |owner, answer| owner.remove_worktree(&reference, force, by, answer))
+            .await
     }
 }

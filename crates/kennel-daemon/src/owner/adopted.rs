@@ -14,10 +14,8 @@ use super::step::{News, phase_name};
 use crate::adopted::candidate::AdoptionCandidate;
 use crate::adopted::process::{self, Errand, Handle, Look, Sighting};
 use crate::error::{Answer, ApiError};
-use crate::event_sender::SessionEvent;
 use crate::launch::ids::LaunchIds;
 use crate::os::clock;
-use crate::owner::message::Message;
 use crate::owner::waiters::Waiter;
 
 impl Owner {
@@ -26,7 +24,7 @@ impl Owner {
     }
 
     /// Follows a process from now on; answered once it does. A repeated request gets the same session.
-    pub(super) fn adopt(&mut self, candidate: AdoptionCandidate, answer: Answer<SessionView>) {
+    pub(crate) fn adopt(&mut self, candidate: AdoptionCandidate, answer: Answer<SessionView>) {
         let title = candidate.title.clone();
         match self.follow_candidate(candidate) {
             Ok(id) => {
@@ -93,8 +91,8 @@ impl Owner {
         tokio::spawn(async move {
             // The semaphore is never closed.
             let _permit = permits.acquire().await;
-            let sighting = Box::new(look.run().await);
-            bus.send(Message::Sighted { session, sighting }).ok();
+            let sighting = look.run().await;
+            bus.call(move |owner| owner.sighted(&session, sighting));
         });
     }
 
@@ -107,7 +105,7 @@ impl Owner {
             let following = Errand::begin(async move {
                 let tell = |event| {
                     let session = session.clone();
-                    bus.send(Message::Happened(SessionEvent { session, event })).ok();
+                    bus.call(move |owner| owner.happen(&session, &event));
                 };
                 let event = process::follow(followed, tell).await;
                 tell(event);
@@ -127,7 +125,8 @@ impl Owner {
         let Some(followed) = followed else { return };
         let (bus, session) = (self.bus.clone(), id.clone());
         let tell = move |event| {
-            bus.send(Message::Happened(SessionEvent { session: session.clone(), event })).ok();
+            let session = session.clone();
+            bus.call(move |owner| owner.happen(&session, &event));
         };
         let handle = followed.handle.clone();
         followed.ending = Some(Errand::begin(async move {
@@ -138,7 +137,7 @@ impl Owner {
     }
 
     /// Returns a handle to the process of an adopted session.
-    pub(super) fn handle_of(&self, reference: &str) -> Result<Handle, ApiError> {
+    pub(crate) fn handle_of(&self, reference: &str) -> Result<Handle, ApiError> {
         let id = self.find(reference)?;
         let followed = self.runtimes.get(&id).and_then(|runtime| runtime.followed.as_ref());
         let gone = || ApiError::conflict(format!("session {id} is not running"));

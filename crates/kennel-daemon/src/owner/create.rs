@@ -6,7 +6,6 @@ use kennel_core::{Admitted, Effect, Keyed, Session};
 use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, SessionTimes};
 use kennel_types::{Owed, OwedKind, Reason, SessionId};
-use tokio::sync::oneshot;
 
 use super::Owner;
 use super::runtime::Runtime;
@@ -16,7 +15,7 @@ use crate::launch::admission::{LaunchSlot, different_request};
 use crate::launch::ids::LaunchIds;
 use crate::launch::request::LaunchRequest;
 use crate::os::clock;
-use crate::owner::message::Message;
+use crate::owner::bus::Tether;
 use crate::owner::waiters::Waiter;
 
 /// Returns what every launch owes.
@@ -25,10 +24,10 @@ pub(super) fn owed() -> Vec<Owed> {
 }
 
 impl Owner {
-    pub(super) fn create(
+    pub(crate) fn create(
         &mut self,
         mut launch: Box<LaunchRequest>,
-        tether: Option<oneshot::Receiver<()>>,
+        tether: Option<Tether>,
         waiter: Waiter,
     ) {
         let asked = launch.spec.clone();
@@ -134,13 +133,8 @@ impl Owner {
     }
 
     /// Stops the session if its client disconnects before it has its answer.
-    pub(super) fn tie(&self, id: &SessionId, tether: oneshot::Receiver<()>) {
-        let (bus, session) = (self.bus.clone(), id.clone());
-        tokio::spawn(async move {
-            if tether.await.is_err() {
-                bus.send(Message::ClientGone { session }).ok();
-            }
-        });
+    pub(super) fn tie(&self, id: &SessionId, tether: Tether) {
+        self.bus.watch_tether(tether, id, Self::client_gone);
     }
 
     pub(super) fn client_gone(&mut self, id: &SessionId) {

@@ -17,7 +17,6 @@ use tokio::task::spawn_blocking;
 
 use super::Owner;
 use super::step::News;
-use crate::event_sender::SessionEvent;
 use crate::keeper::deadline::Deadline;
 use crate::keeper::link::{Descent, KeeperLink};
 use crate::keeper::spares::SpareKeeper;
@@ -27,7 +26,6 @@ use crate::launch::prepare::{BEFORE_SOCKET, Preparation, Prepared};
 use crate::metrics::count_output;
 use crate::os::async_fd;
 use crate::os::clock;
-use crate::owner::message::{Message, sender};
 use crate::prompt::judge;
 use crate::recover::clean_up::clean_up;
 use crate::recover::end_pen::{Ending, KnownCgroup};
@@ -86,9 +84,7 @@ impl Owner {
                 link.send(request);
                 self.arm(id, owed, Duration::ZERO);
             }
-            None => {
-                self.send(SessionEvent { session: id.clone(), event: Event::KeeperLost });
-            }
+            None => self.happen_soon(id, Event::KeeperLost),
         }
     }
 
@@ -96,10 +92,14 @@ impl Owner {
 
     fn start_keeper(&mut self, id: &SessionId) {
         if let Err(why) = self.prepare_keeper(id) {
-            let (session, why) = (id.clone(), why.to_string());
-            let event = Event::KeeperNotStarted { why };
-            self.send(SessionEvent { session, event });
+            self.happen_soon(id, Event::KeeperNotStarted { why: why.to_string() });
         }
+    }
+
+    /// Applies an event after the current step.
+    fn happen_soon(&self, id: &SessionId, event: Event) {
+        let id = id.clone();
+        self.bus.call(move |owner| owner.happen(&id, &event));
     }
 
     /// Creates the link to the keeper: requests sent over it wait until the keeper connects.
@@ -130,7 +130,7 @@ impl Owner {
         }
         spawn_blocking(move || {
             let prepared = preparation.prepare();
-            bus.send(Message::Prepared { session, prepared }).ok();
+            bus.call(move |owner| owner.prepared(&session, prepared));
         });
         self.arm(id, Deadline::Ready, Duration::ZERO);
         Ok(())
@@ -140,8 +140,8 @@ impl Owner {
     fn expect_keeper(&mut self, id: &SessionId, number: u64, key: u64) -> io::Result<OwnedFd> {
         let (ours, theirs) = Channel::pair()?;
         let socket = async_fd::watch(KeeperClient::over(ours))?;
-        let bus = self.bus.clone();
-        let link = KeeperLink::attend(id.clone(), number, Descent::Ours, socket, sender(&bus));
+        let owner = self.bus.sender(Self::keeper_event);
+        let link = KeeperLink::attend(id.clone(), number, Descent::Ours, socket, owner);
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.link = Some(link);
             // The fate of a spare keeper that died before it knew of the launch says nothing about this one.
@@ -235,7 +235,7 @@ impl Owner {
             // A stop does not wait for a slow disk.
             let told = tokio::time::timeout(LOOK, look).await;
             let grace = if matches!(told, Ok(Ok(true))) { Duration::ZERO } else { grace };
-            bus.send(Message::StopSettled { session: id, grace }).ok();
+            bus.call(move |owner| owner.stop_settled(&id, grace));
         });
     }
 
@@ -273,7 +273,8 @@ impl Owner {
         let (bus, session) = (self.bus.clone(), id.clone());
         tokio::spawn(async move {
             for event in ending.run().await {
-                bus.send(Message::Happened(SessionEvent { session: session.clone(), event })).ok();
+                let session = session.clone();
+                bus.call(move |owner| owner.happen(&session, &event));
             }
         });
     }
@@ -297,7 +298,7 @@ impl Owner {
             session: id.clone(),
             yard: self.keepers.yard().pid,
             fate: runtime.fate.subscribe(),
-            owner: sender(&self.bus),
+            owner: self.bus.sender(Self::recovery_request),
         };
         Some(Ending {
             name: self.home.pen_name(id)?,
@@ -331,8 +332,8 @@ impl Owner {
         tokio::spawn(async move {
             // The semaphore is never closed.
             let _permit = permits.acquire().await;
-            let found = Box::new(search.run().await);
-            bus.send(Message::Probed { session, found }).ok();
+            let found = search.run().await;
+            bus.call(move |owner| owner.probed(&session, found));
         });
     }
 
@@ -340,15 +341,10 @@ impl Owner {
         let Found { probe, keeper, ended_ms, owes, opened } = found;
         if let Some(keeper) = keeper {
             let number = self.keepers.next_number();
-            let bus = self.bus.clone();
+            let owner = self.bus.sender(Self::keeper_event);
             if let Some(runtime) = self.runtimes.get_mut(id) {
-                let link = KeeperLink::attend(
-                    id.clone(),
-                    number,
-                    Descent::Found,
-                    keeper.socket,
-                    sender(&bus),
-                );
+                let (session, socket) = (id.clone(), keeper.socket);
+                let link = KeeperLink::attend(session, number, Descent::Found, socket, owner);
                 runtime.link = Some(link);
                 runtime.greeted = true;
                 runtime.keeper_pid = Some(keeper.pid);
@@ -383,7 +379,7 @@ impl Owner {
             let event = clean_up(what, &folder, &name);
             let is_last =
                 matches!(&event, Event::CleanedUp { what } if *what == OwedKind::RuntimeFiles);
-            bus.send(Message::Happened(SessionEvent { session, event })).ok();
+            bus.call(move |owner| owner.happen(&session, &event));
             if is_last {
                 count_output(&metrics, &folder);
             }

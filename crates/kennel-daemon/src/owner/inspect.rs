@@ -8,65 +8,62 @@ use kennel_pen::{PenProcess, PenUsage};
 use kennel_register::{EventQuery, Register};
 use kennel_sys::identity::{ProcessIdentity, ProcessStat};
 use kennel_types::api::{InspectView, ProcessView, UsageView};
-use kennel_types::{EventView, PenKind, Phase, StartedBy};
+use kennel_types::{PenKind, Phase, SessionId, StartedBy};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::os::home::Home;
 use crate::os::proc;
-use crate::owner::message::Inspected;
 
 /// How long a keeper may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The limit of events in a timeline.
 const TIMELINE: usize = 1000;
 
-/// Inspects a session's processes and its history. What can't be found out is reported as trouble.
-pub(crate) async fn inspect(home: &Home, register: &Register, known: Inspected) -> InspectView {
-    let mut trouble = Vec::new();
-    let (mut members, mut usage) = (Vec::new(), None);
-    let Inspected { view, launch, launches, keeper_pid, id } = known;
+/// Adds a session's processes and its history. What can't be found out is reported as trouble.
+pub(crate) async fn inspect(
+    home: &Home,
+    register: &Register,
+    id: SessionId,
+    view: &mut InspectView,
+) {
+    let InspectView { session, members, usage, timeline, launch, keeper_pid, trouble, .. } = view;
     if keeper_pid.is_some() {
         match timeout(PATIENCE, ask(home.session(&id))).await {
-            Ok(Ok((found, used))) => (members, usage) = (found, Some(used)),
+            Ok(Ok((found, used))) => (*members, *usage) = (found, Some(used)),
             // It has just ended: no process is left.
             Ok(Err(KeeperRequestError::NotListening)) => {}
             Ok(Err(error)) => trouble.push(format!("can't ask its keeper: {error}")),
             Err(_) => trouble.push("its keeper does not answer".to_owned()),
         }
     }
-    // A keeper in a pid namespace reports pids of that namespace.
-    if let (PenKind::Pidns, Some(keeper)) = (view.spec.pen, keeper_pid) {
-        members = seen_from_here(keeper).unwrap_or_else(|error| {
-            trouble.push(format!("can't list its processes: {error}"));
-            Vec::new()
-        });
-    }
-    if view.started_by == StartedBy::User && view.phase < Phase::Reaped {
-        members = started_by_a_user(launch.identity.as_deref()).unwrap_or_else(|error| {
-            trouble.push(format!("can't list its processes: {error}"));
-            Vec::new()
-        });
-    }
-    let (register, session) = (register.clone(), Some(id));
-    let query = EventQuery { since: 0, session, limit: TIMELINE };
-    let timeline = spawn_blocking(move || register.events(query)).await;
-    let timeline: Vec<EventView> = match timeline {
-        Ok(Ok(events)) => events,
-        Ok(Err(error)) => {
-            trouble.push(error.to_string());
-            Vec::new()
+    let listed = match (session.spec.pen, *keeper_pid) {
+        _ if session.started_by == StartedBy::User && session.phase < Phase::Reaped => {
+            Some(started_by_a_user(launch.identity.as_deref()))
         }
-        Err(error) => {
-            trouble.push(error.to_string());
-            Vec::new()
-        }
+        // A keeper in a pid namespace reports pids of that namespace.
+        (PenKind::Pidns, Some(keeper)) => Some(seen_from_here(keeper)),
+        _ => None,
     };
-    if let Some(lost) = view.survivors.first() {
+    match listed {
+        None => {}
+        Some(Ok(listed)) => *members = listed,
+        Some(Err(error)) => {
+            members.clear();
+            trouble.push(format!("can't list its processes: {error}"));
+        }
+    }
+    let (register, session_id) = (register.clone(), Some(id));
+    let query = EventQuery { since: 0, session: session_id, limit: TIMELINE };
+    match spawn_blocking(move || register.events(query)).await {
+        Ok(Ok(events)) => *timeline = events,
+        Ok(Err(error)) => trouble.push(error.to_string()),
+        Err(error) => trouble.push(error.to_string()),
+    }
+    if let Some(lost) = session.survivors.first() {
         trouble.push(format!("can't end pid {} ({}): {}", lost.pid, lost.name, lost.why));
     }
-    InspectView { session: view, members, usage, timeline, launch, launches, keeper_pid, trouble }
 }
 
 async fn ask(

@@ -11,25 +11,27 @@ use rustix::fd::{AsFd, OwnedFd};
 
 use super::Owner;
 use crate::keeper::deadline::Deadline;
-use crate::keeper::link::Descent;
+use crate::keeper::link::{Descent, KeeperEvent};
 use crate::keeper::translate::{self, TimeLimits};
-use crate::owner::message::Message;
+use crate::keeper::yard::YardEvent;
 use crate::recover::yard_proof::KeeperFate;
 
 /// How often a keeper that tries to end its pen is asked for its state.
 const ASK_AGAIN: Duration = Duration::from_secs(20);
 
 impl Owner {
-    pub(super) fn keeper_reported(
-        &mut self,
-        id: &SessionId,
-        link: u64,
-        report: KeeperReport,
-        descriptors: Vec<OwnedFd>,
-    ) {
-        if !self.is_current(id, link) {
-            return;
+    pub(super) fn keeper_event(&mut self, event: KeeperEvent) {
+        match event {
+            KeeperEvent::Report { session, link, report, descriptors } => {
+                if self.is_current(&session, link) {
+                    self.keeper_reported(&session, report, descriptors);
+                }
+            }
+            KeeperEvent::Closed { session, link } => self.keeper_closed(&session, link),
         }
+    }
+
+    fn keeper_reported(&mut self, id: &SessionId, report: KeeperReport, descriptors: Vec<OwnedFd>) {
         match report {
             KeeperReport::Hello { token, .. } => self.greeted(id, &token),
             KeeperReport::Born { identity, cgroup } => {
@@ -149,7 +151,7 @@ impl Owner {
     }
 
     /// The connection to a keeper has ended.
-    pub(super) fn keeper_closed(&mut self, id: &SessionId, link: u64) {
+    fn keeper_closed(&mut self, id: &SessionId, link: u64) {
         self.keepers.spares.release(|spare| spare.link.number == link);
         if !self.is_current(id, link) {
             return;
@@ -205,10 +207,10 @@ impl Owner {
 
     fn arm_spares(&self, until: Instant) {
         let pause = until.saturating_duration_since(Instant::now());
-        self.send_later(pause, Message::SparesOverdue);
+        self.bus.call_later(pause, Self::spares_overdue);
     }
 
-    pub(super) fn spares_overdue(&mut self) {
+    fn spares_overdue(&mut self) {
         if let Some(until) = self.keepers.spares.release_overdue(Instant::now()) {
             self.arm_spares(until);
         }
@@ -216,7 +218,14 @@ impl Owner {
 
     // The yard.
 
-    pub(super) fn yard_reported(&mut self, report: YardReport) {
+    pub(crate) fn yard_event(&mut self, event: YardEvent) {
+        match event {
+            YardEvent::Report(report) => self.yard_reported(report),
+            YardEvent::Gone => self.yard_gone(),
+        }
+    }
+
+    fn yard_reported(&mut self, report: YardReport) {
         match report {
             YardReport::Forked { key, pid } => self.forked(key, pid),
             YardReport::NotForked { key, why } => {
@@ -276,7 +285,7 @@ impl Owner {
     }
 
     /// Without a yard nothing can be started. A new yard starts a new daemon, which takes over.
-    pub(super) fn yard_gone(&mut self) {
+    fn yard_gone(&mut self) {
         let never_forked = self.keepers.yard_gone();
         self.note(None, "yard_lost", "the yard has died".to_owned());
         for id in never_forked {

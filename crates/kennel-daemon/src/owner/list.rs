@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::owner::listing::{self, Listing, Stamp, Written};
 
 impl Owner {
-    pub(super) fn list(&mut self, wish: &ListRequest) -> Result<Listing, ApiError> {
+    pub(crate) fn list(&mut self, wish: &ListRequest) -> Result<Listing, ApiError> {
         let (ids, next) = kennel_core::page(wish, self.world.sessions());
         let mut listing = Listing { sessions: Vec::with_capacity(ids.len()), next };
         let mut places = None;

@@ -9,32 +9,16 @@ use kennel_types::{Reason, SessionId};
 
 use super::Owner;
 use super::runtime::Runtime;
-use crate::error::{Answer, ApiError};
-use crate::owner::message::Message;
+use crate::error::{Answer, ApiError, or_refuse};
 use crate::prompt::members;
 use crate::prompt::settle::no_member;
 
 /// How long a removal waits for prompts beyond their grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(30);
 
-/// A request about members.
-#[derive(Debug)]
-pub(crate) enum MemberCommand {
-    /// All of them.
-    List { answer: Answer<Vec<MemberView>> },
-    /// One.
-    Show { name: String, answer: Answer<MemberView> },
-    /// A new one; answered when it is on record.
-    Add { member: CreateMemberRequest, answer: Answer<MemberView> },
-    /// One is forgotten; if it is busy and that is wanted, after its prompts have ended.
-    Remove { name: String, force: bool, by: String, answer: Answer<()> },
-    /// Continues a removal after this prompt has ended.
-    RemoveAfter(Box<RemoveAfter>),
-}
-
 /// A removal that has waited for a prompt, and may have to wait for another one.
 #[derive(Debug)]
-pub(crate) struct RemoveAfter {
+struct RemoveAfter {
     name: String,
     by: String,
     /// The prompt that had to end.
@@ -45,67 +29,63 @@ pub(crate) struct RemoveAfter {
 }
 
 impl Owner {
-    pub(super) fn member_command(&mut self, command: MemberCommand) {
-        match command {
-            MemberCommand::List { answer } => {
-                let all = self.world.members().map(|member| self.member_answer(member)).collect();
-                drop(answer.send(Ok(all)));
-            }
-            MemberCommand::Show { name, answer } => {
-                let member = self.world.member(&name);
-                let shown = member.map(|member| self.member_answer(member));
-                drop(answer.send(shown.ok_or_else(|| no_member(&self.world, &name))));
-            }
-            MemberCommand::Add { member, answer } => self.add_member(member, answer),
-            MemberCommand::Remove { name, force, by, answer } => {
-                self.remove_member(&name, force, by, answer);
-            }
-            MemberCommand::RemoveAfter(after) => self.remove_after(*after),
-        }
+    pub(crate) fn member_views(&self) -> Vec<MemberView> {
+        self.world.members().map(|member| self.member_view(member)).collect()
     }
 
-    fn member_answer(&self, member: &Member) -> MemberView {
+    pub(crate) fn show_member(&self, name: &str) -> Result<MemberView, ApiError> {
+        let member = self.world.member(name).ok_or_else(|| no_member(&self.world, name))?;
+        Ok(self.member_view(member))
+    }
+
+    fn member_view(&self, member: &Member) -> MemberView {
         let busy = self.world.busy_with(&member.name);
         let since = busy.and_then(|session| self.runtimes.get(&session.id)).map(Runtime::since_ms);
         members::view(&self.world, member, since)
     }
 
-    fn add_member(&mut self, new: CreateMemberRequest, answer: Answer<MemberView>) {
-        let member = match self.new_member(new) {
-            Ok(member) => member,
-            Err(refused) => return drop(answer.send(Err(refused))),
-        };
-        let (name, shown) = (member.name.clone(), self.member_answer(&member));
-        let saved = member.clone();
-        if let Err(taken) = self.world.add_member(member) {
-            let refused = ApiError::conflict(taken).hint("choose another name, or remove that one");
-            return drop(answer.send(Err(refused)));
-        }
+    /// Answers when the member is on record.
+    pub(crate) fn add_member(&mut self, new: CreateMemberRequest, answer: Answer<MemberView>) {
+        let Some((member, answer)) = or_refuse(self.new_member(new), answer) else { return };
+        let (name, shown) = (member.name.clone(), self.member_view(&member));
         self.note(None, "member_added", format!("member {name:?}"));
         point("daemon.member.added");
         let bus = self.bus.clone();
-        self.register.save_member(saved, move |result| match result {
+        self.register.save_member(member, move |result| match result {
             Ok(()) => drop(answer.send(Ok(shown))),
             Err(why) => {
-                bus.send(Message::MemberNotAdded { name }).ok();
+                bus.call(move |owner| owner.member_not_added(&name));
                 drop(answer.send(Err(members::unrecorded(&why))));
             }
         });
     }
 
-    fn new_member(&self, new: CreateMemberRequest) -> Result<Member, ApiError> {
+    fn new_member(&mut self, new: CreateMemberRequest) -> Result<Member, ApiError> {
         let member = members::new_member(new)?;
-        if self.shutdown.is_under_way() { Err(ApiError::leaving()) } else { Ok(member) }
+        if self.shutdown.is_under_way() {
+            return Err(ApiError::leaving());
+        }
+        let taken =
+            |error| ApiError::conflict(error).hint("choose another name, or remove that one");
+        self.world.add_member(member.clone()).map_err(taken)?;
+        Ok(member)
     }
 
     /// The member could not be recorded: so there is none.
-    pub(super) fn member_not_added(&mut self, name: &str) {
+    fn member_not_added(&mut self, name: &str) {
         if let Err(error) = self.world.remove_member(name) {
             tracing::warn!(%error, "can't drop a member that could not be recorded");
         }
     }
 
-    fn remove_member(&mut self, name: &str, force: bool, by: String, answer: Answer<()>) {
+    /// Removes a member. A busy one is removed after its prompts have ended, if that is forced.
+    pub(crate) fn remove_member(
+        &mut self,
+        name: &str,
+        force: bool,
+        by: String,
+        answer: Answer<()>,
+    ) {
         match self.remove_now(name, &by, answer) {
             None => {}
             Some((busy, answer)) if force => {
@@ -173,11 +153,7 @@ impl Owner {
                 Ok(Ok(stopped)) if stopped.result == StopResult::StillAlive => {
                     drop(after.answer.send(Err(members::not_ended(&after.name, &stopped))));
                 }
-                Ok(Ok(_)) => {
-                    let command = MemberCommand::RemoveAfter(Box::new(after));
-                    bus.send(Message::Command(crate::owner::message::Command::Member(command)))
-                        .ok();
-                }
+                Ok(Ok(_)) => drop(bus.call(move |owner| owner.remove_after(after))),
                 Ok(Err(refused)) => drop(after.answer.send(Err(refused))),
                 Err(_) => drop(after.answer.send(Err(ApiError::gone()))),
             }
@@ -209,12 +185,12 @@ impl Owner {
         self.register.save_member(member, move |result| {
             if let Err(why) = result {
                 tracing::error!(member = name, %why, "can't record a member");
-                bus.send(Message::MemberUnsaved { name }).ok();
+                bus.call(move |owner| owner.member_unsaved(name));
             }
         });
     }
 
-    pub(super) fn member_unsaved(&mut self, name: String) {
+    fn member_unsaved(&mut self, name: String) {
         self.unsaved_members.insert(name);
         self.save_again_later();
     }

@@ -11,6 +11,7 @@
 //! plans, worktrees, members, adoption. The owner routes messages to them and carries out what they decide.
 
 mod adopted;
+pub(crate) mod bus;
 mod commands;
 mod create;
 mod effects;
@@ -19,7 +20,6 @@ mod keepers;
 mod list;
 pub(crate) mod listing;
 mod members;
-pub(crate) mod message;
 mod metrics;
 mod plan_agents;
 mod plan_resume;
@@ -29,7 +29,7 @@ mod queue;
 mod readiness;
 mod records;
 mod rejoin;
-mod relaunch;
+pub(crate) mod relaunch;
 pub(crate) mod remove;
 mod runtime;
 pub(crate) mod shutdown;
@@ -44,7 +44,6 @@ mod yard_store;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kennel_core::{Member, World};
 use kennel_keeper::protocol::LaunchOrder;
@@ -52,12 +51,9 @@ use kennel_register::{PlanRecord, Register, SessionRecord};
 use kennel_sys::identity::ProcessIdentity;
 use kennel_types::SessionId;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
 
-use crate::event_sender::SessionEvent;
 use crate::keeper::keepers::Keepers;
-use crate::keeper::link::KeeperEvent;
-use crate::keeper::yard::{YardEvent, YardSender};
+use crate::keeper::yard::YardSender;
 use crate::launch::admission::Admission;
 use crate::launch::ids::LaunchIds;
 use crate::launch::limits::LaunchLimits;
@@ -65,23 +61,20 @@ use crate::metrics::DaemonMetrics;
 use crate::os::clock;
 use crate::os::headroom::HeadroomMeter;
 use crate::os::home::Home;
-use crate::owner::message::{Bus, Message};
-pub(crate) use crate::plan::request::{NewPlan, PlanCommand, resume_surroundings};
 use crate::plan::runs::PlanRuns;
 use crate::prompt::members::UnsavedMembers;
 use crate::prompt::tethers::PromptTethers;
 use crate::recover::adoption::Adoption;
 use crate::worktree::tasks::Environment;
 use crate::worktree::worktrees::Worktrees;
-pub(crate) use members::MemberCommand;
+use bus::{Bus, OwnerCall};
 use records::SaveRetry;
 use remove::EndedSessions;
 use runtime::Runtime;
 pub use shutdown::ExitReason;
 use shutdown::Shutdown;
-pub(crate) use status::{Health, LookCommand, Penned};
+pub(crate) use status::{Health, Penned};
 pub(crate) use step::phase_name;
-pub(crate) use worktrees::{WorktreeCommand, WorktreePlanned};
 
 /// What an owner begins with.
 pub(crate) struct Beginning {
@@ -178,87 +171,16 @@ impl Owner {
         owner
     }
 
-    /// Handles messages until the daemon must exit.
-    pub(crate) async fn run(
-        mut self,
-        mut messages: mpsc::UnboundedReceiver<Message>,
-    ) -> ExitReason {
+    /// Handles calls until the daemon must exit.
+    pub(crate) async fn run(mut self, mut calls: mpsc::UnboundedReceiver<OwnerCall>) -> ExitReason {
         self.note(None, "daemon_started", format!("version {}", self.version));
         loop {
             if let Some(reason) = self.shutdown.exit() {
                 return reason;
             }
             // There is always a sender: the owner's own.
-            let Some(message) = messages.recv().await else { return ExitReason::Stopped };
-            self.handle(message);
+            let Some(call) = calls.recv().await else { return ExitReason::Stopped };
+            call(&mut self);
         }
-    }
-
-    fn handle(&mut self, message: Message) {
-        match message {
-            Message::Command(command) => self.command(command),
-            Message::Happened(SessionEvent { session, event }) => self.happen(&session, &event),
-            Message::Prepared { session, prepared } => self.prepared(&session, prepared),
-            Message::Probed { session, found } => self.probed(&session, *found),
-            Message::Sighted { session, sighting } => self.sighted(&session, *sighting),
-            Message::Keeper(KeeperEvent::Report { session, link, report, descriptors }) => {
-                self.keeper_reported(&session, link, report, descriptors);
-            }
-            Message::Keeper(KeeperEvent::Closed { session, link }) => {
-                self.keeper_closed(&session, link);
-            }
-            Message::Yard(YardEvent::Report(report)) => self.yard_reported(report),
-            Message::Yard(YardEvent::Gone) => self.yard_gone(),
-            Message::Saved { session, durable, result } => self.saved(&session, durable, result),
-            Message::SaveAgain => self.save_again(),
-            Message::Late { session, deadline } => self.late(&session, deadline),
-            Message::RetryDue { session } => self.retry_due(&session),
-            Message::RestartDue { session } => self.restart_due(&session),
-            Message::QueueChanged => self.check_queue(),
-            Message::QueueTimer => self.queue_timer(),
-            Message::ClientOverdue { session } => self.client_overdue(&session),
-            Message::ClientGone { session } => self.client_gone(&session),
-            Message::StopOverdue { session } => self.stop_overdue(&session),
-            Message::Excess { sessions } => self.remove_excess(sessions),
-            Message::FoldersRemoved { removed, failed, done } => {
-                self.folders_removed(removed, failed, done);
-            }
-            Message::TrimDue => self.trim(),
-            Message::SparesOverdue => self.spares_overdue(),
-            Message::WorktreePlanned(planned) => self.worktree_planned(*planned),
-            Message::Worktree(event) => self.worktree_event(*event),
-            Message::Judged { session, judged } => self.judged(&session, *judged),
-            Message::StopSettled { session, grace } => self.stop_settled(&session, grace),
-            Message::PlanTurn { plan } => self.plan_turn(&plan),
-            Message::PlanDropped { plan } => self.plan_dropped(&plan),
-            Message::PlanNotResumed { former } => self.plan_not_resumed(*former),
-            Message::PlanUnsaved { plan } => self.plan_unsaved(plan),
-            Message::PlanSaveAgain { plan } => self.save_plan(&plan),
-            Message::PlanEndRecorded { plan } => self.plan_end_recorded(&plan),
-            Message::PlanTimePassed { plan } => self.plan_time_passed(&plan),
-            Message::PlanTieOverdue { plan, begun_ms } => self.plan_tie_overdue(&plan, begun_ms),
-            Message::PlanClientGone { plan } => self.plan_client_gone(&plan),
-            Message::PlanAgent(report) => self.agent_report(*report),
-            Message::TieOverdue { session } => self.tie_overdue(&session),
-            Message::MemberNotAdded { name } => self.member_not_added(&name),
-            Message::MemberUnsaved { name } => self.member_unsaved(name),
-            Message::LeaveOverdue { number } => self.leave_overdue(number),
-        }
-    }
-
-    /// Sends a message to the owner itself.
-    fn send(&self, message: impl Into<Message>) {
-        // The owner has the receiver.
-        self.bus.send(message.into()).ok();
-    }
-
-    /// Sends a message to the owner itself after a pause.
-    fn send_later(&self, pause: Duration, message: impl Into<Message>) -> AbortHandle {
-        let (bus, message) = (self.bus.clone(), message.into());
-        let timer = tokio::spawn(async move {
-            tokio::time::sleep(pause).await;
-            bus.send(message).ok();
-        });
-        timer.abort_handle()
     }
 }

@@ -11,9 +11,8 @@ use tokio::sync::oneshot;
 use crate::error::ApiError;
 use crate::os::blocking::apart;
 use crate::owner::Owner;
-use crate::owner::message::sender;
 use crate::owner::waiters::Waiter;
-use crate::plan::agents::{AgentProgress, AgentReport, PromptSources, session_of, session_spec};
+use crate::plan::agents::{PromptSources, session_of, session_spec};
 
 /// How soon an agent that the machine has no room for is asked again.
 const NO_ROOM: Duration = Duration::from_secs(5);
@@ -22,94 +21,75 @@ const UNRECORDED: Duration = Duration::from_secs(1);
 
 impl Owner {
     /// Begins to ask an agent: first the plan's record says so.
-    pub(super) fn begin_ask(&mut self, id: &SessionId, place: &AgentPath, ask: u32) {
+    pub(super) fn begin_ask(&mut self, id: &SessionId, place: AgentPath, ask: u32) {
         let Some(run) = self.plans.get_mut(id) else { return };
         let event = PlanEvent::Asking { place: place.clone(), ask };
         if run.happened(&event) != EventOutcome::Taken {
             return;
         }
-        let (owner, record) = (sender(&self.bus), run.current_record());
-        let (plan, place) = (id.clone(), place.clone());
+        let (bus, record, plan) = (self.bus.clone(), run.current_record(), id.clone());
         self.register.save_plan(record, move |result| {
-            let what = AgentProgress::Announced(result.map_err(|why| why.to_string()));
-            owner.send(AgentReport { plan, place, ask, what }).ok();
+            bus.call(move |owner| match result {
+                Ok(()) => {
+                    point("daemon.plan.asking");
+                    owner.write_prompt(plan, place, ask);
+                }
+                Err(why) => {
+                    tracing::error!(%plan, %place, %why, "can't record that an agent is asked");
+                    let again = PlanEvent::NotAsked { place, ask };
+                    owner.bus.call_later(UNRECORDED, move |owner| owner.plan_event(&plan, &again));
+                }
+            });
         });
     }
 
-    pub(super) fn agent_report(&mut self, report: AgentReport) {
-        let AgentReport { plan, place, ask, what } = report;
-        match what {
-            AgentProgress::Announced(result) => self.announced(plan, place, ask, result),
-            AgentProgress::Prompt(Ok(prompt)) => self.ask_agent(&plan, place, ask, &prompt),
-            AgentProgress::Asked(Ok(session)) => {
-                self.plan_event(&plan, &PlanEvent::Asked { place: place.clone(), ask, session });
-                // The session may have ended before this report came.
-                self.tell_plan_of(&plan, &place, ask);
-            }
-            AgentProgress::NotNow => self.plan_event(&plan, &PlanEvent::NotAsked { place, ask }),
-            AgentProgress::Prompt(Err(why)) | AgentProgress::Asked(Err(why)) => {
-                self.plan_event(&plan, &PlanEvent::Refused { place, ask, why });
-            }
-        }
-    }
-
-    fn announced(
-        &mut self,
-        plan: SessionId,
-        place: AgentPath,
-        ask: u32,
-        result: Result<(), String>,
-    ) {
-        let Err(why) = result else {
-            point("daemon.plan.asking");
-            return self.write_prompt(plan, &place, ask);
-        };
-        tracing::error!(%plan, %place, why, "can't record that an agent is asked");
-        let report = AgentReport { plan, place, ask, what: AgentProgress::NotNow };
-        self.send_later(UNRECORDED, report);
-    }
-
     /// The prompt contains answers of earlier sessions, which are read from disk.
-    fn write_prompt(&mut self, plan: SessionId, place: &AgentPath, ask: u32) {
+    fn write_prompt(&mut self, plan: SessionId, place: AgentPath, ask: u32) {
         let Some(run) = self.plans.get(&plan) else { return };
-        let sources = PromptSources::new(run, place, &self.world, |id| self.home.session(id));
-        let (owner, place) = (sender(&self.bus), place.clone());
+        let sources = PromptSources::new(run, &place, &self.world, |id| self.home.session(id));
+        let bus = self.bus.clone();
         let failed = |why: String| Err(format!("internal error while writing its prompt: {why}"));
         apart(
             "a prompt",
             move || sources.write(),
             failed,
             move |prompt| {
-                let what = AgentProgress::Prompt(prompt);
-                owner.send(AgentReport { plan, place, ask, what }).ok();
+                bus.call(move |owner| match prompt {
+                    Ok(prompt) => owner.ask_agent(&plan, place, ask, &prompt),
+                    Err(why) => owner.plan_event(&plan, &PlanEvent::Refused { place, ask, why }),
+                });
             },
         );
     }
 
     fn ask_agent(&mut self, id: &SessionId, place: AgentPath, ask: u32, prompt: &str) {
         let Some(run) = self.plans.get(id) else { return };
-        let refused = |why: &str| {
-            let what = AgentProgress::Asked(Err(why.to_owned()));
-            AgentReport { plan: id.clone(), place: place.clone(), ask, what }
+        // If a cancel came first, there is no session, and there will be none.
+        let refused = if run.record.state.is_unwanted(&run.record.spec, &place) {
+            Some("the plan was cancelled before")
+        } else if run.launch.is_none() {
+            Some("its environment was lost with the former daemon; resume the plan")
+        } else {
+            None
         };
-        // A cancel came first: there is no session, and there will be none.
-        if run.record.state.is_unwanted(&run.record.spec, &place) {
-            let report = refused("the plan was cancelled before");
-            return self.agent_report(report);
+        if let Some(why) = refused.map(ToOwned::to_owned) {
+            return self.plan_event(id, &PlanEvent::Refused { place, ask, why });
         }
-        let Some(launch) = &run.launch else {
-            let report =
-                refused("its environment was lost with the former daemon; resume the plan");
-            return self.agent_report(report);
-        };
+        let Some(launch) = &run.launch else { return };
         let Some(spec) = session_spec(&run.record, &place, ask, prompt) else { return };
         let mut launch = launch.asking(spec, prompt);
         launch.set_folder(&launch.spec.cwd.clone());
         let (answer, answered) = oneshot::channel();
-        let (owner, plan) = (sender(&self.bus), id.clone());
+        let (bus, plan) = (self.bus.clone(), id.clone());
         tokio::spawn(async move {
-            if let Some(what) = await_session(answered).await {
-                owner.send(AgentReport { plan, place, ask, what }).ok();
+            if let Some(event) = await_session(answered, place.clone(), ask).await {
+                bus.call(move |owner| {
+                    owner.plan_event(&plan, &event);
+                    // The session may have ended before this event came.
+                    if matches!(event, PlanEvent::Asked { .. }) {
+                        owner.tell_plan_of(&plan, &place, ask);
+                    }
+                });
             }
         });
         point("daemon.plan.asked");
@@ -131,20 +111,23 @@ impl Owner {
 /// session.
 async fn await_session(
     answered: oneshot::Receiver<Result<SessionView, ApiError>>,
-) -> Option<AgentProgress> {
-    match answered.await.ok()? {
-        Ok(view) => {
-            let id = SessionId::parse(&view.session).map_err(|error| error.to_string());
-            Some(AgentProgress::Asked(id))
-        }
-        Err(refused) => match refused.problem().code.as_str() {
-            "refused" | "gone" => None,
-            // The machine has no room for now.
-            "busy" => {
-                tokio::time::sleep(NO_ROOM).await;
-                Some(AgentProgress::NotNow)
-            }
-            _ => Some(AgentProgress::Asked(Err(refused.problem().detail))),
+    place: AgentPath,
+    ask: u32,
+) -> Option<PlanEvent> {
+    let refused = match answered.await.ok()? {
+        Ok(view) => match SessionId::parse(&view.session) {
+            Ok(session) => return Some(PlanEvent::Asked { place, ask, session }),
+            Err(error) => ApiError::internal(error),
         },
+        Err(refused) => refused,
+    };
+    match refused.code() {
+        "refused" | "gone" => None,
+        // The machine has no room for now.
+        "busy" => {
+            tokio::time::sleep(NO_ROOM).await;
+            Some(PlanEvent::NotAsked { place, ask })
+        }
+        _ => Some(PlanEvent::Refused { place, ask, why: refused.problem().detail }),
     }
 }

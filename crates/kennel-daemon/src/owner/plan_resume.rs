@@ -3,45 +3,37 @@
 use kennel_core::plan::{EventOutcome, IgnoredReason, PlanEvent};
 use kennel_keeper::fault::point;
 use kennel_register::PlanRecord;
-use kennel_types::SessionId;
+use kennel_types::api::PlanResumeRequest;
 use kennel_types::plan::PlanView;
 
-use crate::error::{Answer, ApiError};
+use crate::error::{Answer, ApiError, or_refuse};
 use crate::launch::request::LaunchRequest;
 use crate::owner::Owner;
-use crate::owner::message::Message;
-
-/// How a plan is resumed.
-pub(super) struct PlanResumption {
-    pub(super) replay: bool,
-    pub(super) tied: bool,
-    pub(super) by: String,
-    pub(super) launch: Box<LaunchRequest>,
-}
 
 impl Owner {
-    pub(super) fn resume_plan(
+    /// Answers when it is on record that the plan goes on; `launch` is what its agents are launched with.
+    pub(crate) fn resume_plan(
         &mut self,
-        id: SessionId,
-        how: PlanResumption,
+        reference: &str,
+        request: PlanResumeRequest,
+        launch: Box<LaunchRequest>,
         answer: Answer<PlanView>,
     ) {
-        let former = match self.begin_resume(&id, how) {
-            Ok(former) => former,
-            Err(refused) => return drop(answer.send(Err(refused))),
-        };
+        let resumed = self.begin_resume(reference, request, launch);
+        let Some((former, answer)) = or_refuse(resumed, answer) else { return };
+        let id = former.id.clone();
         let Some(run) = self.plans.get_mut(&id) else { return };
         let (bus, record, view) = (self.bus.clone(), run.current_record(), run.view());
         self.register.save_plan(record, move |result| match result {
             Ok(()) => {
                 point("daemon.plan.resumed");
                 drop(answer.send(Ok(view)));
-                bus.send(Message::PlanTurn { plan: id }).ok();
+                bus.call(move |owner| owner.plan_turn(&id));
             }
             Err(why) => {
                 let text = format!("can't record that the plan is resumed: {why}");
                 drop(answer.send(Err(ApiError::busy(text))));
-                bus.send(Message::PlanNotResumed { former: Box::new(former) }).ok();
+                bus.call(move |owner| owner.plan_not_resumed(former));
             }
         });
     }
@@ -49,16 +41,18 @@ impl Owner {
     /// Returns the record as it was before.
     fn begin_resume(
         &mut self,
-        id: &SessionId,
-        how: PlanResumption,
+        reference: &str,
+        request: PlanResumeRequest,
+        launch: Box<LaunchRequest>,
     ) -> Result<PlanRecord, ApiError> {
+        let id = &self.plans.find(reference)?;
         if self.shutdown.is_under_way() {
             return Err(ApiError::leaving());
         }
         let gone = || ApiError::not_found(format!("there is no plan {id}"));
         let run = self.plans.get_mut(id).ok_or_else(gone)?;
         let former = run.record.clone();
-        let PlanResumption { replay, tied, by, launch } = how;
+        let PlanResumeRequest { replay, tied, by, .. } = request;
         if let EventOutcome::Ignored(why) = run.happened(&PlanEvent::Resumed { replay }) {
             let refused = ApiError::conflict(&why);
             return Err(match why {
@@ -74,7 +68,7 @@ impl Owner {
     }
 
     /// The resumption could not be recorded, and no agent was asked: the plan stays as it was.
-    pub(super) fn plan_not_resumed(&mut self, former: PlanRecord) {
+    fn plan_not_resumed(&mut self, former: PlanRecord) {
         let id = former.id.clone();
         let Some(run) = self.plans.get_mut(&id) else { return };
         run.undo_resume(former);

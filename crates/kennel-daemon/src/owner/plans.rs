@@ -6,14 +6,12 @@ use kennel_core::plan::{AgentPhase, EventOutcome, PlanAction, PlanEvent};
 use kennel_keeper::fault::point;
 use kennel_types::plan::{AgentPath, PlanView};
 use kennel_types::{SessionId, TokenUsage, VerdictKind};
-use tokio::sync::oneshot;
 
 use super::Owner;
-use super::plan_resume::PlanResumption;
-use crate::error::{Answer, ApiError};
-use crate::owner::message::Message;
+use crate::error::{Answer, ApiError, or_refuse};
+use crate::owner::bus::{Bus, Tether};
 use crate::plan::agents::session_of;
-use crate::plan::request::{NewPlan, PlanCommand};
+use crate::plan::request::NewPlan;
 use crate::plan::runs::{PlanRun, TimeCheck};
 
 /// How long the client of a tied plan may take to wait for it, also after a restart of the daemon.
@@ -22,40 +20,38 @@ const TIE: Duration = Duration::from_secs(15);
 const SAVE_AGAIN: Duration = Duration::from_secs(1);
 
 impl Owner {
-    pub(super) fn plan_command(&mut self, command: PlanCommand) {
-        match command {
-            PlanCommand::Run { record, answer } => self.run_plan(*record, answer),
-            PlanCommand::List { answer } => drop(answer.send(Ok(self.plans.views()))),
-            PlanCommand::Show { reference, answer } => {
-                let found = self.plans.find(&reference);
-                drop(answer.send(found.and_then(|id| self.plan_view(&id))));
-            }
-            PlanCommand::Wait { reference, tether, answer } => match self.plans.find(&reference) {
-                Ok(id) => {
-                    if let Some(tether) = tether {
-                        self.tie_plan(&id, tether);
-                    }
-                    self.await_plan(&id, answer);
-                }
-                Err(refused) => drop(answer.send(Err(refused))),
-            },
-            PlanCommand::Cancel { reference, by, answer } => match self.plans.find(&reference) {
-                Ok(id) => {
-                    self.cancel_plan(&id, by);
-                    self.await_plan(&id, answer);
-                }
-                Err(refused) => drop(answer.send(Err(refused))),
-            },
-            PlanCommand::Resume { reference, replay, tied, by, launch, answer } => {
-                match self.plans.find(&reference) {
-                    Ok(id) => {
-                        let how = PlanResumption { replay, tied, by, launch };
-                        self.resume_plan(id, how, answer);
-                    }
-                    Err(refused) => drop(answer.send(Err(refused))),
-                }
-            }
+    pub(crate) fn plan_views(&self) -> Vec<PlanView> {
+        self.plans.views()
+    }
+
+    pub(crate) fn show_plan(&self, reference: &str) -> Result<PlanView, ApiError> {
+        self.plans.find(reference).and_then(|id| self.plan_view(&id))
+    }
+
+    /// Answers when the plan is over. It is cancelled if its client disconnects first.
+    pub(crate) fn wait_for_plan(
+        &mut self,
+        reference: &str,
+        tether: Option<Tether>,
+        answer: Answer<PlanView>,
+    ) {
+        let Some((id, answer)) = or_refuse(self.plans.find(reference), answer) else { return };
+        if let Some(tether) = tether {
+            self.tie_plan(&id, tether);
         }
+        self.await_plan(&id, answer);
+    }
+
+    /// Cancels a plan, and answers when it is over.
+    pub(crate) fn cancel_plan_for(
+        &mut self,
+        reference: &str,
+        by: String,
+        answer: Answer<PlanView>,
+    ) {
+        let Some((id, answer)) = or_refuse(self.plans.find(reference), answer) else { return };
+        self.cancel_plan(&id, by);
+        self.await_plan(&id, answer);
     }
 
     fn plan_view(&self, id: &SessionId) -> Result<PlanView, ApiError> {
@@ -63,14 +59,13 @@ impl Owner {
         self.plans.get(id).map(PlanRun::view).ok_or_else(gone)
     }
 
-    fn run_plan(&mut self, new: NewPlan, answer: Answer<PlanView>) {
-        if self.shutdown.is_under_way() {
-            return drop(answer.send(Err(ApiError::leaving())));
-        }
-        let id = match self.ids.session() {
-            Ok(id) => id,
-            Err(refused) => return drop(answer.send(Err(refused))),
+    /// Starts a new run of a plan, and answers when it is on record.
+    pub(crate) fn run_plan(&mut self, new: NewPlan, answer: Answer<PlanView>) {
+        let id = match self.shutdown.is_under_way() {
+            true => Err(ApiError::leaving()),
+            false => self.ids.session(),
         };
+        let Some((id, answer)) = or_refuse(id, answer) else { return };
         let run = self.plans.begin(id.clone(), new);
         let (record, view) = (run.record.clone(), run.view());
         let cause = format!("{id}: plan {} ({})", record.spec.name, record.asked_by);
@@ -81,12 +76,12 @@ impl Owner {
         self.register.save_plan(record, move |result| match result {
             Ok(()) => {
                 drop(answer.send(Ok(view)));
-                bus.send(Message::PlanTurn { plan: id }).ok();
+                bus.call(move |owner| owner.plan_turn(&id));
             }
             Err(why) => {
                 let refused = ApiError::busy(format!("can't record the plan: {why}"));
                 drop(answer.send(Err(refused)));
-                bus.send(Message::PlanDropped { plan: id }).ok();
+                bus.call(move |owner| owner.plan_dropped(&id));
             }
         });
         for id in self.plans.trim() {
@@ -95,7 +90,7 @@ impl Owner {
     }
 
     /// The plan could not be recorded: so there is none.
-    pub(super) fn plan_dropped(&mut self, id: &SessionId) {
+    fn plan_dropped(&mut self, id: &SessionId) {
         self.plans.remove(id);
         self.keepers.delete_stored(id.to_string());
     }
@@ -107,9 +102,8 @@ impl Owner {
             self.store_plan(id, launch);
         }
         if run.record.tied {
-            let overdue =
-                Message::PlanTieOverdue { plan: id.clone(), begun_ms: run.record.begun_ms };
-            self.send_later(TIE, overdue);
+            let (id, begun_ms) = (id.clone(), run.record.begun_ms);
+            self.bus.call_later(TIE, move |owner| owner.plan_tie_overdue(&id, begun_ms));
         }
         self.check_plan_time(id);
     }
@@ -120,19 +114,14 @@ impl Owner {
         }
     }
 
-    fn tie_plan(&mut self, id: &SessionId, tether: oneshot::Receiver<()>) {
+    fn tie_plan(&mut self, id: &SessionId, tether: Tether) {
         if let Some(run) = self.plans.get_mut(id) {
             run.has_tether = true;
         }
-        let (bus, plan) = (self.bus.clone(), id.clone());
-        tokio::spawn(async move {
-            if tether.await.is_err() {
-                bus.send(Message::PlanClientGone { plan }).ok();
-            }
-        });
+        self.bus.watch_tether(tether, id, Self::plan_client_gone);
     }
 
-    pub(super) fn plan_tie_overdue(&mut self, id: &SessionId, begun_ms: u64) {
+    fn plan_tie_overdue(&mut self, id: &SessionId, begun_ms: u64) {
         let untied = |run: &PlanRun| {
             let this_run = run.record.begun_ms == begun_ms && run.record.tied;
             this_run && !run.has_tether
@@ -142,7 +131,7 @@ impl Owner {
         }
     }
 
-    pub(super) fn plan_client_gone(&mut self, id: &SessionId) {
+    fn plan_client_gone(&mut self, id: &SessionId) {
         self.cancel_plan(id, "the loss of its client".to_owned());
     }
 
@@ -158,9 +147,9 @@ impl Owner {
         self.register.save_plan(record, move |result| {
             if let Err(why) = result {
                 tracing::error!(%plan, %why, "can't record that a plan is cancelled");
-                bus.send(Message::PlanUnsaved { plan: plan.clone() }).ok();
+                save_later(&bus, &plan);
             }
-            bus.send(Message::PlanTurn { plan }).ok();
+            bus.call(move |owner| owner.plan_turn(&plan));
         });
     }
 
@@ -186,21 +175,16 @@ impl Owner {
         self.register.save_plan(run.current_record(), move |result| {
             if let Err(why) = result {
                 tracing::error!(%plan, %why, "can't record a plan");
-                bus.send(Message::PlanUnsaved { plan: plan.clone() }).ok();
+                save_later(&bus, &plan);
             }
             if is_over {
-                bus.send(Message::PlanEndRecorded { plan }).ok();
+                bus.call(move |owner| owner.plan_end_recorded(&plan));
             }
         });
     }
 
-    /// A record that failed is tried again with the next change, and after a pause.
-    pub(super) fn plan_unsaved(&mut self, plan: SessionId) {
-        self.send_later(SAVE_AGAIN, Message::PlanSaveAgain { plan });
-    }
-
     /// The end of a plan was written, or could not be: either way, clients do not wait any longer.
-    pub(super) fn plan_end_recorded(&mut self, id: &SessionId) {
+    fn plan_end_recorded(&mut self, id: &SessionId) {
         if let Some(run) = self.plans.get_mut(id) {
             run.end_was_recorded();
         }
@@ -213,7 +197,7 @@ impl Owner {
             match action {
                 // The next daemon goes on.
                 PlanAction::Ask { .. } if self.shutdown.is_under_way() => {}
-                PlanAction::Ask { place, ask } => self.begin_ask(id, &place, ask),
+                PlanAction::Ask { place, ask } => self.begin_ask(id, place, ask),
                 PlanAction::Stop { place, ask } => self.stop_agent(id, &place, ask),
                 PlanAction::Finish(_) => return self.finish_plan(id),
             }
@@ -266,17 +250,14 @@ impl Owner {
             TimeCheck::Unlimited => {}
             TimeCheck::Over => self.plan_event(id, &PlanEvent::TimeOver),
             TimeCheck::LookAgainIn(pause) => {
-                let (bus, plan) = (self.bus.clone(), id.clone());
-                let timer = tokio::spawn(async move {
-                    tokio::time::sleep(pause).await;
-                    bus.send(Message::PlanTimePassed { plan }).ok();
-                });
-                run.set_timer(Some(timer.abort_handle()));
+                let id = id.clone();
+                let timer = self.bus.call_later(pause, move |owner| owner.plan_time_passed(&id));
+                run.set_timer(Some(timer));
             }
         }
     }
 
-    pub(super) fn plan_time_passed(&mut self, id: &SessionId) {
+    fn plan_time_passed(&mut self, id: &SessionId) {
         if self.plans.get(id).is_some_and(|run| !run.is_over()) {
             self.save_plan(id);
             self.check_plan_time(id);
@@ -322,4 +303,13 @@ impl Owner {
         }
         self.tell_plan_of(id, &place, ask);
     }
+}
+
+/// A record that failed is tried again with the next change, and after a pause.
+fn save_later(bus: &Bus, plan: &SessionId) {
+    let plan = plan.clone();
+    // The register's thread is outside the runtime: the owner starts the timer.
+    bus.call(move |owner| {
+        owner.bus.call_later(SAVE_AGAIN, move |owner| owner.save_plan(&plan));
+    });
 }

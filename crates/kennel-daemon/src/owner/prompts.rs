@@ -9,12 +9,11 @@
 use kennel_types::LaunchFailure;
 use std::time::Duration;
 
-use kennel_core::retry;
+use kennel_core::retry::RetryDecision;
 use kennel_core::{Effect, Event, Judgement, Keyed, RelaunchChanges, Session, StopIntent};
 use kennel_keeper::fault::point;
 use kennel_register::NewEvent;
 use kennel_types::{Judged, Reason, RelaunchState, SessionId, SessionSpec, UsageScope};
-use tokio::sync::oneshot;
 
 use super::Owner;
 use super::step::News;
@@ -23,7 +22,7 @@ use crate::launch::ids::LaunchIds;
 use crate::launch::request::LaunchRequest;
 use crate::os::blocking::apart;
 use crate::os::clock;
-use crate::owner::message::Message;
+use crate::owner::bus::Tether;
 use crate::owner::waiters::Waiter;
 use crate::prompt::judge;
 use crate::prompt::settle::{settle, settled_like, usage_scope};
@@ -32,7 +31,7 @@ use crate::prompt::settle::{settle, settled_like, usage_scope};
 const TIE: Duration = Duration::from_secs(15);
 
 /// Whether a prompt is retried, and the effects of that decision.
-type RetryDecision = (retry::RetryDecision, Vec<(SessionId, Effect)>);
+type RetryStep = (RetryDecision, Vec<(SessionId, Effect)>);
 
 impl Owner {
     /// Decides on the command of a prompt. Does nothing for other launches.
@@ -80,19 +79,20 @@ impl Owner {
     pub(super) fn expect_tie(&self, id: &SessionId) {
         let tied = |session: &Session| session.spec.agent.as_ref().is_some_and(|it| it.tied);
         if self.world.get(id).is_some_and(tied) {
-            self.send_later(TIE, Message::TieOverdue { session: id.base() });
+            let id = id.base();
+            self.bus.call_later(TIE, move |owner| owner.tie_overdue(&id));
         }
     }
 
     /// A client waits for a prompt, which ends with the client.
-    pub(super) fn tie_prompt(&mut self, id: &SessionId, tether: oneshot::Receiver<()>) {
+    pub(super) fn tie_prompt(&mut self, id: &SessionId, tether: Tether) {
         if self.world.newest(id).is_some_and(|it| it.spec.is_prompt() && it.is_asking()) {
             self.tethers.add(id);
         }
         self.tie(id, tether);
     }
 
-    pub(super) fn tie_overdue(&mut self, session: &SessionId) {
+    fn tie_overdue(&mut self, session: &SessionId) {
         if self.tethers.contains(session) {
             return;
         }
@@ -121,13 +121,13 @@ impl Owner {
             move || judge::judge(&session, &folder),
             failed,
             move |judged| {
-                bus.send(Message::Judged { session: id, judged: Box::new(judged) }).ok();
+                bus.call(move |owner| owner.judged(&id, judged));
             },
         );
     }
 
     /// The verdict on a prompt is known.
-    pub(super) fn judged(&mut self, id: &SessionId, judged: Judged) {
+    fn judged(&mut self, id: &SessionId, judged: Judged) {
         let kind = judged.verdict.kind;
         let spec = self.world.get(id).and_then(|session| session.spec.agent.as_deref());
         let scope = spec.map_or(UsageScope::Attempt, |spec| usage_scope(&spec.seat));
@@ -170,15 +170,15 @@ impl Owner {
         self.leave_if_done();
     }
 
-    fn follow_retry(&mut self, id: &SessionId, decided: Option<RetryDecision>) {
+    fn follow_retry(&mut self, id: &SessionId, decided: Option<RetryStep>) {
         let Some((decision, effects)) = decided else { return };
         let mut news = News::new();
         for (id, effect) in effects {
             self.carry_out(&id, effect, &mut news);
         }
         let after = match decision {
-            retry::RetryDecision::Again { after, .. } => after,
-            retry::RetryDecision::Done(why) => {
+            RetryDecision::Again { after, .. } => after,
+            RetryDecision::Done(why) => {
                 self.note(Some(id.clone()), "not_retried", why.to_string());
                 // A former daemon had decided on a retry, which does not happen: waiting clients are answered.
                 let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
@@ -197,7 +197,7 @@ impl Owner {
     }
 
     /// Decides whether a prompt that was judged is retried, and when.
-    fn decide_retry(&mut self, id: &SessionId) -> Option<RetryDecision> {
+    fn decide_retry(&mut self, id: &SessionId) -> Option<RetryStep> {
         let first = self.world.launches(id).next()?.id.clone();
         let begun = self.runtimes.get(&first)?.times.created_ms;
         let since_first = Duration::from_millis(clock::now_ms().saturating_sub(begun));

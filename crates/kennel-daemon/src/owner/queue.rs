@@ -11,7 +11,6 @@ use crate::error::ApiError;
 use crate::launch::admission::LaunchSlot;
 use crate::launch::request::LaunchRequest;
 use crate::os::clock;
-use crate::owner::message::Message;
 use crate::owner::runtime::Runtime;
 use crate::prompt::settle::busy;
 
@@ -65,12 +64,12 @@ impl Owner {
     /// A session has ended or started: has the queue checked, if anything waits.
     pub(super) fn check_queue_soon(&mut self) {
         if self.admission.request_check() {
-            self.send(Message::QueueChanged);
+            self.bus.call(Self::check_queue);
         }
     }
 
     /// Starts the queued sessions whose turn it is.
-    pub(super) fn check_queue(&mut self) {
+    fn check_queue(&mut self) {
         let waits = self.admission.begin_check();
         // During a shutdown the queue is left to the next daemon.
         if !waits || self.shutdown.is_under_way() || !self.keepers.has_yard() {
@@ -84,7 +83,7 @@ impl Owner {
             let wants_terminal = session.spec.terminal.is_some();
             if self.admission.check_headroom(wants_terminal).is_err() {
                 if self.admission.start_timer() {
-                    self.send_later(CHECK_AGAIN, Message::QueueTimer);
+                    self.bus.call_later(CHECK_AGAIN, Self::queue_timer);
                 }
                 return;
             }
@@ -96,7 +95,7 @@ impl Owner {
         }
     }
 
-    pub(super) fn queue_timer(&mut self) {
+    fn queue_timer(&mut self) {
         self.admission.timer_fired();
         self.check_queue();
     }

@@ -11,8 +11,8 @@ use kennel_types::SessionId;
 use kennel_types::api::ReportRequest;
 
 use super::Owner;
-use crate::error::{Answer, ApiError};
-use crate::owner::message::sender;
+use crate::error::ApiError;
+use crate::event_sender::SessionEvent;
 use crate::readiness::Watch;
 use crate::worktree::tasks;
 
@@ -31,7 +31,7 @@ impl Owner {
             cwd: PathBuf::from(&session.spec.cwd),
             worktree: tasks::planned(&session.spec),
             folder: self.home.session(id),
-            owner: sender(&self.bus),
+            owner: self.bus.sender(|owner, it: SessionEvent| owner.happen(&it.session, &it.event)),
         };
         runtime.watching = Some(watch.begin());
     }
@@ -43,12 +43,12 @@ impl Owner {
     }
 
     /// Applies the report of an agent, if its token is that of a live launch. A refused report changes nothing.
-    pub(super) fn agent_reported(
+    /// `from` names the process, for the event log.
+    pub(crate) fn agent_reported(
         &mut self,
         request: &ReportRequest,
         from: &str,
-        answer: Answer<()>,
-    ) {
+    ) -> Result<(), ApiError> {
         point("daemon.report.heard");
         let token = request.token.as_ref().map(kennel_types::LaunchToken::secret);
         let presented = ReportCredentials { session: &request.session, token };
@@ -69,7 +69,7 @@ impl Owner {
             }
         };
         point("daemon.report.judged");
-        answer.send(judged).ok();
+        judged
     }
 
     /// An agent that reports is not idle: its keeper restarts the idle time.

@@ -8,7 +8,6 @@ use kennel_register::{Durability, NewEvent, SessionRecord, WriteError};
 use kennel_types::SessionId;
 
 use super::Owner;
-use crate::owner::message::Message;
 
 /// The first pause before failed records are tried again; it doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -64,13 +63,13 @@ impl Owner {
                 });
             }
             if is_news || result.is_err() {
-                bus.send(Message::Saved { session, durable, result }).ok();
+                bus.call(move |owner| owner.saved(&session, durable, result));
             }
         });
     }
 
     /// A record was written, or not.
-    pub(super) fn saved(&mut self, id: &SessionId, durable: bool, result: Result<(), WriteError>) {
+    fn saved(&mut self, id: &SessionId, durable: bool, result: Result<(), WriteError>) {
         if let Err(why) = &result {
             tracing::error!(session = %id, %why, "can't record a session");
         }
@@ -90,12 +89,12 @@ impl Owner {
 
     pub(super) fn save_again_later(&mut self) {
         if let Some(pause) = self.save_retry.begin() {
-            self.send_later(pause, Message::SaveAgain);
+            self.bus.call_later(pause, Self::save_again);
         }
     }
 
     /// Tries again all records that failed.
-    pub(super) fn save_again(&mut self) {
+    fn save_again(&mut self) {
         let unsaved = self.runtimes.iter().filter(|(_, runtime)| runtime.unsaved);
         let ids: Vec<SessionId> = unsaved.map(|(id, _)| id.clone()).collect();
         let members = self.save_members_again();
@@ -103,7 +102,7 @@ impl Owner {
             self.save(id, Vec::new(), false);
         }
         if let Some(pause) = self.save_retry.next(members || !ids.is_empty()) {
-            self.send_later(pause, Message::SaveAgain);
+            self.bus.call_later(pause, Self::save_again);
         }
     }
 }

@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use kennel_core::Session;
 use kennel_types::{Phase, Reason, SessionId};
-use tokio::sync::oneshot;
 
 use super::Owner;
 use super::runtime::Runtime;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::launch::request::LaunchRequest;
-use crate::owner::message::{Message, Resume};
+use crate::owner::bus::Tether;
+use crate::owner::relaunch::Resume;
 use crate::owner::waiters::Waiter;
 
 /// How long a client may take to find the next daemon.
@@ -34,21 +34,22 @@ impl Owner {
     }
 
     pub(super) fn await_client(&self, id: &SessionId) {
-        self.send_later(RETURN, Message::ClientOverdue { session: id.clone() });
+        let id = id.clone();
+        self.bus.call_later(RETURN, move |owner| owner.client_overdue(&id));
     }
 
-    pub(super) fn client_overdue(&mut self, id: &SessionId) {
+    fn client_overdue(&mut self, id: &SessionId) {
         if self.world.get(id).is_some_and(|session| self.is_awaited(session)) {
             self.call_off(id, Reason::ClientGone);
         }
     }
 
     /// A client repeats the request that has made this session. Other clients are refused.
-    pub(super) fn ask_again(
+    pub(crate) fn ask_again(
         &mut self,
         id: &SessionId,
         launch: Box<LaunchRequest>,
-        tether: Option<oneshot::Receiver<()>>,
+        tether: Option<Tether>,
         waiter: Waiter,
     ) {
         let theirs = |session: &Session| session.spec.asked_by == launch.spec.asked_by;
@@ -65,7 +66,7 @@ impl Owner {
         &mut self,
         id: &SessionId,
         mut launch: Box<LaunchRequest>,
-        tether: Option<oneshot::Receiver<()>>,
+        tether: Option<Tether>,
     ) {
         let Some(session) = self.world.get(id) else { return };
         if !self.is_awaited(session) || session.spec.asked_by != launch.spec.asked_by {

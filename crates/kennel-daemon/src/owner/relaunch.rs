@@ -6,18 +6,18 @@ use std::time::Duration;
 use kennel_core::restart::RestartDecision;
 use kennel_core::{Event, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, Session, StopIntent};
 use kennel_keeper::fault::point;
-use kennel_types::api::ResumeRequest;
-use kennel_types::{Phase, Reason, RelaunchState, SessionId};
+use kennel_types::api::{ResumeRequest, Until};
+use kennel_types::{Phase, Reason, RelaunchState, SessionId, SessionView};
 use rustix::fd::OwnedFd;
 
 use super::Owner;
 use super::create::owed;
 use super::step::News;
-use crate::error::ApiError;
+use crate::error::{Answer, ApiError, or_refuse};
 use crate::launch::admission::LaunchSlot;
 use crate::launch::ids::LaunchIds;
 use crate::launch::request::LaunchRequest;
-use crate::owner::message::{Command, Message, Resume};
+use crate::owner::bus::Tether;
 use crate::owner::waiters::{Standing, Waiter};
 use crate::prompt::settle::next_attempt;
 
@@ -25,6 +25,17 @@ use crate::prompt::settle::next_attempt;
 const NO_ROOM: Duration = Duration::from_secs(10);
 /// Why a launch of a former daemon does not happen.
 const LOST_ENVIRONMENT: &str = "its environment was lost with the former daemon";
+
+/// A request for another launch.
+pub(crate) struct Resume {
+    pub(crate) reference: String,
+    pub(crate) request: ResumeRequest,
+    /// Its standard input, if the client has handed one over.
+    pub(crate) given: Option<OwnedFd>,
+    pub(crate) until: Until,
+    pub(crate) tether: Option<Tether>,
+    pub(crate) answer: Answer<SessionView>,
+}
 
 /// Whether a session may be relaunched by itself. One that is tied to a client is not.
 pub(super) fn repeats(session: &Session) -> bool {
@@ -35,7 +46,7 @@ impl Owner {
     // A client asks.
 
     /// Relaunches a session after the launch that the client has seen last.
-    pub(super) fn resume(&mut self, resume: Resume) {
+    pub(crate) fn resume(&mut self, resume: Resume) {
         // A client that has gone does not want it any more.
         if resume.answer.is_closed() {
             return;
@@ -67,19 +78,13 @@ impl Owner {
             .world
             .newest(after)
             .is_some_and(|newest| newest.id == *after && newest.phase == Phase::Cleaned);
-        let prepared = if ready {
-            match self.prepare_relaunch(after, request.clone(), given) {
-                Ok(prepared) => Ok(Some(prepared)),
-                Err(refused) => return drop(answer.send(Err(refused))),
-            }
-        } else {
-            Err(given)
+        let prepared = match ready {
+            true => self.prepare_relaunch(after, request.clone(), given).map(Ok),
+            false => Ok(Err(given)),
         };
-        let queued = matches!(prepared, Ok(Some((_, LaunchSlot::Queued))));
-        let token = match LaunchIds::token() {
-            Ok(token) => token,
-            Err(refused) => return drop(answer.send(Err(refused))),
-        };
+        let Some((prepared, answer)) = or_refuse(prepared, answer) else { return };
+        let Some((token, answer)) = or_refuse(LaunchIds::token(), answer) else { return };
+        let queued = matches!(prepared, Ok((_, LaunchSlot::Queued)));
         let by = RelaunchBy::Person {
             who: request.by.clone(),
             parent: request.parent.clone(),
@@ -87,7 +92,7 @@ impl Owner {
         };
         let how = Relaunch { token, owed: owed(), queued, by, changes: None };
         match (self.world.relaunch(after, how), prepared) {
-            (Relaunched::Admitted { id, effects }, Ok(Some((launch, _)))) => {
+            (Relaunched::Admitted { id, effects }, Ok((launch, _))) => {
                 point("daemon.again.resumed");
                 self.begin(&id, launch, effects, "resumed by a client");
                 self.hand_on(after, &id);
@@ -146,7 +151,7 @@ impl Owner {
         }
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
         for resume in std::mem::take(&mut runtime.resumers) {
-            self.send(Message::Command(Command::Resume(resume)));
+            self.bus.call(move |owner| owner.resume(resume));
         }
     }
 
@@ -236,7 +241,8 @@ impl Owner {
 
     /// Starts the pause before another launch. Time in which the machine sleeps does not count.
     pub(super) fn arm_restart(&mut self, id: &SessionId, after: Duration) {
-        let timer = self.send_later(after, Message::RestartDue { session: id.clone() });
+        let session = id.clone();
+        let timer = self.bus.call_later(after, move |owner| owner.restart_due(&session));
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
         if let Some(former) = runtime.restart.replace(timer) {
             former.abort();
@@ -244,7 +250,7 @@ impl Owner {
     }
 
     /// The pause is over.
-    pub(super) fn restart_due(&mut self, id: &SessionId) {
+    fn restart_due(&mut self, id: &SessionId) {
         let Some(session) = self.world.get(id) else { return };
         // During a shutdown it is left to the next daemon.
         if session.relaunch != RelaunchState::Pending || self.shutdown.is_under_way() {

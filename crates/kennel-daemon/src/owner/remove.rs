@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use kennel_core::{RemoveSessionError, Writing};
 use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, Retention, WriteError};
+use kennel_types::api::PruneResponse;
 use kennel_types::{Phase, RelaunchState, SessionId};
 use tokio::task::spawn_blocking;
 
 use super::Owner;
-use crate::error::{Answer, ApiError};
+use crate::error::{Answer, ApiError, or_refuse};
 use crate::os::clock;
-use crate::owner::message::{Message, Pruned, Pruning, Removal, Spared};
 use crate::recover::clean_up::remove_folder;
 use crate::worktree::worktrees::kept_path;
 
@@ -50,21 +50,24 @@ impl EndedSessions {
     }
 }
 
+/// Called with the sessions that were removed and with what failed, once that is on record.
+type RemovalDone = Box<dyn FnOnce(Vec<SessionId>, Result<(), ApiError>) + Send>;
+
 impl Owner {
-    pub(super) fn remove(&mut self, id: SessionId, answer: Answer<()>) {
-        match self.removable_launches(&id) {
-            Ok(ids) => self.remove_folders(ids, Removal::One(answer)),
-            Err(refused) => drop(answer.send(Err(refused))),
-        }
+    /// Removes a session that is over.
+    pub(crate) fn remove(&mut self, reference: &str, answer: Answer<()>) {
+        let removable = self.find(reference).and_then(|id| self.removable_launches(&id));
+        let Some((ids, answer)) = or_refuse(removable, answer) else { return };
+        self.remove_folders(ids, Box::new(|_, result| drop(answer.send(result))));
     }
 
     /// Removes all sessions that are over, or that ended before a time. A session whose key is still held is removed
-    /// only by name.
-    pub(super) fn prune(
+    /// only by name. A dry run answers what would be removed.
+    pub(crate) fn prune(
         &mut self,
         before_ms: Option<u64>,
-        pruning: Pruning,
-        answer: Answer<Pruned>,
+        dry_run: bool,
+        answer: Answer<PruneResponse>,
     ) {
         let old = |id: &SessionId| {
             let ended = self.runtimes.get(id).and_then(|runtime| runtime.times.ended_ms);
@@ -74,22 +77,26 @@ impl Owner {
         let is_latest = |id: &SessionId| self.world.newest(id).is_some_and(|it| it.id == *id);
         let latest = self.world.sessions().map(|session| &session.id);
         let latest = latest.filter(|id| is_latest(id) && old(id));
-        let (mut removed, mut spared) = (Vec::new(), Spared::default());
+        let (mut removable, mut response) = (Vec::new(), PruneResponse::default());
         for id in latest {
             let launches = || self.world.launches(id);
             let kept = launches().filter(|launch| kept_path(&self.world, &launch.id).is_some());
-            spared.with_worktrees.extend(kept.map(|launch| launch.id.clone()));
+            response.with_worktrees.extend(kept.map(|launch| launch.id.to_string()));
             match self.removable_launches(id) {
                 Ok(_) if launches().any(|launch| self.holds_key(launch)) => {
-                    spared.with_keys.push(id.clone());
+                    response.with_keys.push(id.to_string());
                 }
-                Ok(ids) => removed.extend(ids),
+                Ok(ids) => removable.extend(ids),
                 Err(_) => {}
             }
         }
-        match pruning {
-            Pruning::OnlySaid => drop(answer.send(Ok(Pruned { removed, spared }))),
-            Pruning::Done => self.remove_folders(removed, Removal::Prune { spared, answer }),
+        let done = |removed: Vec<SessionId>, result: Result<(), ApiError>| {
+            response.removed = removed.iter().map(ToString::to_string).collect();
+            drop(answer.send(result.map(|()| response)));
+        };
+        match dry_run {
+            true => done(removable, Ok(())),
+            false => self.remove_folders(removable, Box::new(done)),
         }
     }
 
@@ -130,7 +137,7 @@ impl Owner {
         Ok(())
     }
 
-    fn remove_folders(&mut self, ids: Vec<SessionId>, done: Removal) {
+    fn remove_folders(&mut self, ids: Vec<SessionId>, done: RemovalDone) {
         for id in &ids {
             if let Some(runtime) = self.runtimes.get_mut(id) {
                 runtime.removing = true;
@@ -146,15 +153,15 @@ impl Owner {
                 }
             }
             point("daemon.remove.folders_removed");
-            bus.send(Message::FoldersRemoved { removed, failed, done }).ok();
+            bus.call(move |owner| owner.folders_removed(removed, failed, done));
         });
     }
 
-    pub(super) fn folders_removed(
+    fn folders_removed(
         &mut self,
         mut removed: Vec<SessionId>,
         failed: Vec<(SessionId, String)>,
-        done: Removal,
+        done: RemovalDone,
     ) {
         // The latest launch of a session is removed last: the next one is numbered after it.
         let elder_left = |id: &SessionId| {
@@ -177,10 +184,12 @@ impl Owner {
             }
             self.runtimes.remove(id);
         }
-        let wrong = failed.into_iter().next();
-        let wrong = wrong.map(|(id, why)| ApiError::internal(format!("session {id}: {why}")));
+        let result = match failed.first() {
+            Some((id, why)) => Err(ApiError::internal(format!("session {id}: {why}"))),
+            None => Ok(()),
+        };
         if removed.is_empty() {
-            return tell(done, removed, wrong);
+            return done(removed, result);
         }
         let event = NewEvent {
             time_ms: clock::now_ms(),
@@ -191,30 +200,27 @@ impl Owner {
         };
         let answer = self.register.remove(removed.clone(), event);
         tokio::spawn(async move {
-            let result = answer.await.unwrap_or(Err(WriteError::Closed));
+            let written = answer.await.unwrap_or(Err(WriteError::Closed));
             point("daemon.remove.rows_removed");
-            let wrong = wrong.or_else(|| result.err().map(ApiError::internal));
-            tell(done, removed, wrong);
+            done(removed, result.and(written.map_err(ApiError::internal)));
         });
     }
 
     // Limits.
 
-    pub(super) fn trim(&mut self) {
+    /// Removes what is beyond the limits from the register.
+    pub(crate) fn trim(&mut self) {
         let answer = self.register.retain(self.retention.begin_trim());
         let bus = self.bus.clone();
         tokio::spawn(async move {
             match answer.await.unwrap_or(Err(WriteError::Closed)) {
-                Ok(retained) => {
-                    let sessions = retained.excess;
-                    bus.send(Message::Excess { sessions }).ok();
-                }
+                Ok(retained) => drop(bus.call(|owner| owner.remove_excess(retained.excess))),
                 Err(error) => tracing::warn!(%error, "can't trim the register"),
             }
         });
     }
 
-    pub(super) fn remove_excess(&mut self, sessions: Vec<SessionId>) {
+    fn remove_excess(&mut self, sessions: Vec<SessionId>) {
         let mut excess: BTreeSet<_> =
             sessions.into_iter().filter(|id| self.removable(id).is_ok()).collect();
         // The latest launch of a session stays as long as an earlier one does.
@@ -224,22 +230,13 @@ impl Owner {
             !is_latest || self.world.launches(id).all(|launch| all.contains(&launch.id))
         });
         if !excess.is_empty() {
-            self.remove_folders(excess.into_iter().collect(), Removal::Trim);
+            let done = |_, result: Result<(), ApiError>| {
+                if let Err(error) = result {
+                    tracing::warn!(?error, "can't remove all sessions beyond the limit");
+                }
+            };
+            self.remove_folders(excess.into_iter().collect(), Box::new(done));
         }
-    }
-}
-
-fn tell(done: Removal, removed: Vec<SessionId>, wrong: Option<ApiError>) {
-    match (done, wrong) {
-        (Removal::Trim, None) => {}
-        (Removal::Trim, Some(wrong)) => {
-            tracing::warn!(?wrong, "can't remove all sessions beyond the limit")
-        }
-        (Removal::One(answer), wrong) => drop(answer.send(wrong.map_or(Ok(()), Err))),
-        (Removal::Prune { spared, answer }, None) => {
-            drop(answer.send(Ok(Pruned { removed, spared })));
-        }
-        (Removal::Prune { answer, .. }, Some(wrong)) => drop(answer.send(Err(wrong))),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::keeper::deadline::Deadline;
 use crate::keeper::link::KeeperLink;
 use crate::launch::request::LaunchRequest;
 use crate::owner::listing::Written;
-use crate::owner::message::Resume;
+use crate::owner::relaunch::Resume;
 use crate::owner::waiters::Waiter;
 use crate::readiness::Watching;
 use crate::recover::yard_proof::KeeperFate;

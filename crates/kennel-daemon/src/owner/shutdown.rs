@@ -17,7 +17,6 @@ use kennel_types::{Phase, Reason, SessionId, StartedBy};
 
 use super::Owner;
 use super::runtime::Before;
-use crate::owner::message::{Leave, Message};
 use crate::owner::waiters::{ShutdownLines, Standing, stop_answer};
 
 /// How long ending all sessions may take beyond the longest grace.
@@ -174,19 +173,8 @@ impl Shutdown {
 }
 
 impl Owner {
-    pub(super) fn leave(&mut self, leave: Leave) {
-        match leave {
-            Leave::Stop { grace, lines } => self.begin_stop(grace, lines),
-            Leave::Keep { lines } => self.begin_drain(ExitReason::Kept, None, Some(lines)),
-            Leave::Replace { program, answer } => {
-                answer.send(Ok(())).ok();
-                self.begin_drain(ExitReason::Replaced, Some(program), None);
-            }
-        }
-    }
-
     /// Ends all sessions. May be repeated: with less grace, or by another client that wants to follow.
-    fn begin_stop(&mut self, grace: Option<Duration>, line: Option<ShutdownLines>) {
+    pub(crate) fn begin_stop(&mut self, grace: Option<Duration>, line: Option<ShutdownLines>) {
         point("daemon.leave.stop");
         self.note(None, "daemon_stopping", "all sessions are being ended".to_owned());
         // Processes that a user started go on.
@@ -211,7 +199,8 @@ impl Owner {
         self.arm_shutdown(limit);
     }
 
-    fn begin_drain(
+    /// Exits without ending the sessions. With `program`, the yard starts that as the next daemon.
+    pub(crate) fn begin_drain(
         &mut self,
         reason: ExitReason,
         program: Option<String>,
@@ -230,7 +219,7 @@ impl Owner {
     fn arm_shutdown(&mut self, limit: Duration) {
         let number = self.keepers.next_number();
         self.shutdown.deadline = number;
-        self.send_later(limit, Message::LeaveOverdue { number });
+        self.bus.call_later(limit, move |owner| owner.leave_overdue(number));
     }
 
     /// A session's state has changed during a shutdown.
@@ -258,7 +247,7 @@ impl Owner {
         }
     }
 
-    pub(super) fn leave_overdue(&mut self, number: u64) {
+    fn leave_overdue(&mut self, number: u64) {
         if self.shutdown.deadline != number {
             return;
         }

@@ -4,20 +4,9 @@ use kennel_core::Session;
 use kennel_types::{OwedKind, Phase, RelaunchState, SessionId};
 
 use super::Owner;
-use crate::error::{Answer, ApiError};
+use crate::error::ApiError;
 use crate::metrics::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
 use crate::plan::runs::PlanRuns;
-
-/// A request that changes nothing.
-#[derive(Debug)]
-pub(crate) enum LookCommand {
-    /// The figures for the metrics page.
-    Gauges { answer: Answer<Gauges> },
-    /// Whether the daemon can do its work.
-    Health { answer: Answer<Health> },
-    /// The pen of one session, or those of all live ones.
-    Pens { reference: Option<String>, answer: Answer<Vec<Penned>> },
-}
 
 /// Whether the owner can do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,17 +29,7 @@ pub(crate) struct Penned {
 }
 
 impl Owner {
-    pub(super) fn status_command(&mut self, command: LookCommand) {
-        match command {
-            LookCommand::Gauges { answer } => drop(answer.send(Ok(self.gauges()))),
-            LookCommand::Health { answer } => drop(answer.send(Ok(self.health()))),
-            LookCommand::Pens { reference, answer } => {
-                drop(answer.send(self.pens(reference.as_deref())));
-            }
-        }
-    }
-
-    fn gauges(&self) -> Gauges {
+    pub(crate) fn gauges(&self) -> Gauges {
         let mut gauges = Gauges {
             members: self.world.members().len() as u64,
             spare_keepers: self.keepers.spares.count() as u64,
@@ -63,7 +42,7 @@ impl Owner {
         gauges
     }
 
-    fn health(&mut self) -> Health {
+    pub(crate) fn health(&mut self) -> Health {
         let no_room = self.admission.check_headroom(false).err();
         Health {
             unprobed: self.adoption.pending_count(),
@@ -73,7 +52,8 @@ impl Owner {
         }
     }
 
-    fn pens(&self, reference: Option<&str>) -> Result<Vec<Penned>, ApiError> {
+    /// Returns the pen of one session, or those of all live ones.
+    pub(crate) fn pens(&self, reference: Option<&str>) -> Result<Vec<Penned>, ApiError> {
         match reference {
             Some(reference) => {
                 let id = self.find(reference)?;

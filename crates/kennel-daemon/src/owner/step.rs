@@ -11,7 +11,6 @@ use super::Owner;
 use super::runtime::{Before, Runtime};
 use crate::keeper::translate;
 use crate::os::clock;
-use crate::owner::message::Message;
 use crate::owner::view;
 use crate::owner::waiters::{self, Standing};
 
@@ -137,7 +136,7 @@ impl Owner {
             self.children.remove(id);
             self.admission.has_ended();
             if self.retention.one_more_ended() {
-                self.send(Message::TrimDue);
+                self.bus.call(Self::trim);
             }
         }
     }
@@ -224,7 +223,7 @@ impl Owner {
     }
 
     /// Adds an entry to the event log that is not a step of a session.
-    pub(super) fn note(&self, session: Option<SessionId>, kind: &str, cause: String) {
+    pub(crate) fn note(&self, session: Option<SessionId>, kind: &str, cause: String) {
         tracing::info!(session = session.as_ref().map(SessionId::as_str), kind, "{cause}");
         let (time_ms, kind) = (clock::now_ms(), kind.to_owned());
         self.register.log(NewEvent { time_ms, session, kind, cause, by: None });

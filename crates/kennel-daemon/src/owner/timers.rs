@@ -13,7 +13,6 @@ use super::Owner;
 use super::runtime::Runtime;
 use crate::keeper::deadline::Deadline;
 use crate::keeper::process;
-use crate::owner::message::Message;
 use crate::owner::waiters::Standing;
 
 impl Owner {
@@ -38,13 +37,13 @@ impl Owner {
                 pidfd::send(handle, Signal::CONT).ok();
             }
             tokio::time::sleep(half).await;
-            bus.send(Message::Late { session, deadline }).ok();
+            bus.call(move |owner| owner.late(&session, deadline));
         });
         runtime.deadlines.push((deadline, timer.abort_handle()));
     }
 
     /// A deadline has passed.
-    pub(super) fn late(&mut self, id: &SessionId, deadline: Deadline) {
+    fn late(&mut self, id: &SessionId, deadline: Deadline) {
         let Some(runtime) = self.runtimes.get_mut(id) else { return };
         if !runtime.deadlines.iter().any(|(armed, _)| *armed == deadline) {
             return; // it was met just now
@@ -76,14 +75,15 @@ impl Owner {
     /// Starts the pause before another try.
     pub(super) fn retry_later(&mut self, id: &SessionId) {
         let Some(pause) = self.runtimes.get_mut(id).map(Runtime::next_pause) else { return };
-        let timer = self.send_later(pause, Message::RetryDue { session: id.clone() });
+        let session = id.clone();
+        let timer = self.bus.call_later(pause, move |owner| owner.retry_due(&session));
         let runtime = self.runtimes.get_mut(id);
         if let Some(former) = runtime.and_then(|runtime| runtime.retry.replace(timer)) {
             former.abort();
         }
     }
 
-    pub(super) fn retry_due(&mut self, id: &SessionId) {
+    fn retry_due(&mut self, id: &SessionId) {
         if let Some(runtime) = self.runtimes.get_mut(id) {
             runtime.retry = None;
         }

@@ -5,13 +5,11 @@
 use std::time::Instant;
 
 use kennel_core::{Event, PenEnd, Session, Writing};
-use kennel_types::api::{ShutdownLine, StopResponse, StopResult};
+use kennel_types::api::{ShutdownLine, StopResponse, StopResult, Until};
 use kennel_types::{Phase, ReadyState, RelaunchState, SessionView};
 use tokio::sync::mpsc;
 
-use crate::error::ApiError;
-use crate::owner::message::Answer;
-use kennel_types::api::Until;
+use crate::error::{Answer, ApiError};
 
 /// The sender of the lines about a shutdown: one for each session.
 pub(crate) type ShutdownLines = mpsc::UnboundedSender<ShutdownLine>;

@@ -7,41 +7,21 @@ use kennel_core::Event;
 use kennel_types::api::{WorktreeLosses, WorktreesView};
 use kennel_types::{OwedKind, SessionId, WorktreeState};
 use kennel_worktree::CreatedWorktree;
-use tokio::sync::oneshot;
 
 use super::Owner;
-use crate::error::{Answer, ApiError};
+use crate::error::{Answer, ApiError, or_refuse};
 use crate::launch::request::LaunchRequest;
-use crate::owner::message::{Message, sender};
+use crate::owner::bus::Tether;
 use crate::owner::waiters::Waiter;
 use crate::worktree::tasks::{self, Environment, RemovalFailed, RequestedRemoval};
 use crate::worktree::worktrees::{self, SessionWorktree, WorktreeEvent};
-
-/// A user's request about a worktree.
-#[derive(Debug)]
-pub(crate) enum WorktreeCommand {
-    /// Lists all worktrees.
-    List { answer: Answer<WorktreesView> },
-    /// Shows what would be lost with one.
-    Losses { reference: String, answer: Answer<WorktreeLosses> },
-    /// Removes one; with `force` even if something is lost.
-    Remove { reference: String, force: bool, by: String, answer: Answer<WorktreeLosses> },
-}
-
-/// A worktree was planned for a session that does not exist yet, or refused.
-#[derive(Debug)]
-pub(crate) struct WorktreePlanned {
-    planned: Result<Box<LaunchRequest>, ApiError>,
-    tether: Option<oneshot::Receiver<()>>,
-    waiter: Waiter,
-}
 
 impl Owner {
     /// Plans the worktree before the session is admitted.
     pub(super) fn plan_worktree(
         &mut self,
         launch: Box<LaunchRequest>,
-        tether: Option<oneshot::Receiver<()>>,
+        tether: Option<Tether>,
         waiter: Waiter,
     ) {
         let id = match self.ids.session() {
@@ -50,19 +30,13 @@ impl Owner {
         };
         let bus = self.bus.clone();
         self.worktrees.plan(id, launch, move |planned| {
-            let planned = WorktreePlanned { planned, tether, waiter };
-            bus.send(Message::WorktreePlanned(Box::new(planned))).ok();
+            bus.call(move |owner| match planned {
+                // The client has gone before anything was made: so nothing is begun.
+                _ if waiter.is_abandoned() => {}
+                Ok(launch) => owner.create(launch, tether, waiter),
+                Err(refused) => waiter.refuse(refused),
+            });
         });
-    }
-
-    pub(super) fn worktree_planned(&mut self, planned: WorktreePlanned) {
-        let WorktreePlanned { planned, tether, waiter } = planned;
-        match planned {
-            // The client has gone before anything was made: so nothing is begun.
-            _ if waiter.is_abandoned() => {}
-            Ok(launch) => self.create(launch, tether, waiter),
-            Err(refused) => waiter.refuse(refused),
-        }
     }
 
     /// The environment of the client that a session's worktree was made with.
@@ -77,7 +51,8 @@ impl Owner {
         runtime.git_environment = Some(needed);
         let cancel = Arc::new(AtomicBool::new(false));
         runtime.making = Some(cancel.clone());
-        self.worktrees.make(id, what, environment, cancel, sender(&self.bus));
+        let owner = self.bus.sender(Self::worktree_event);
+        self.worktrees.make(id, what, environment, cancel, owner);
     }
 
     /// The session is no longer wanted: git is told to end.
@@ -89,10 +64,11 @@ impl Owner {
     }
 
     pub(super) fn clean_up_worktree(&self, id: &SessionId, what: OwedKind) {
-        self.worktrees.clean_up(id, what, self.git_environment(id), sender(&self.bus));
+        let owner = self.bus.sender(Self::worktree_event);
+        self.worktrees.clean_up(id, what, self.git_environment(id), owner);
     }
 
-    pub(super) fn worktree_event(&mut self, event: WorktreeEvent) {
+    fn worktree_event(&mut self, event: WorktreeEvent) {
         match event {
             WorktreeEvent::Made { session, what, made } => self.worktree_made(&session, what, made),
             WorktreeEvent::CleanedUp { session, event, remark } => {
@@ -131,34 +107,34 @@ impl Owner {
         self.happen(id, &Event::Made { what });
     }
 
-    pub(super) fn worktree_command(&mut self, command: WorktreeCommand) {
-        match command {
-            WorktreeCommand::List { answer } => {
-                let worktrees = worktrees::all(&self.world).into_iter().map(|it| it.view).collect();
-                answer.send(Ok(WorktreesView { worktrees })).ok();
-            }
-            WorktreeCommand::Losses { reference, answer } => {
-                match worktrees::find(&self.world, &reference) {
-                    Ok(worktree) => {
-                        let environment = self.git_environment(&worktree.session);
-                        self.worktrees.losses(worktree, environment, answer);
-                    }
-                    Err(refused) => drop(answer.send(Err(refused))),
-                }
-            }
-            WorktreeCommand::Remove { reference, force, by, answer } => {
-                let found = worktrees::find(&self.world, &reference);
-                match found.and_then(|found| self.worktrees.check_removable(found)) {
-                    Ok(worktree) => {
-                        let owner = sender(&self.bus);
-                        let runtime = self.runtimes.get(&worktree.session);
-                        let environment = runtime.and_then(|it| it.git_environment.as_ref());
-                        self.worktrees.remove(worktree, force, by, environment, owner, answer);
-                    }
-                    Err(refused) => drop(answer.send(Err(refused))),
-                }
-            }
-        }
+    pub(crate) fn list_worktrees(&self) -> WorktreesView {
+        let worktrees = worktrees::all(&self.world).into_iter().map(|it| it.view).collect();
+        WorktreesView { worktrees }
+    }
+
+    /// Answers what would be lost with a worktree.
+    pub(crate) fn worktree_losses(&self, reference: &str, answer: Answer<WorktreeLosses>) {
+        let found = worktrees::find(&self.world, reference);
+        let Some((worktree, answer)) = or_refuse(found, answer) else { return };
+        let environment = self.git_environment(&worktree.session);
+        self.worktrees.losses(worktree, environment, answer);
+    }
+
+    /// Removes a worktree at a user's request; with `force` even if something is lost.
+    pub(crate) fn remove_worktree(
+        &mut self,
+        reference: &str,
+        force: bool,
+        by: String,
+        answer: Answer<WorktreeLosses>,
+    ) {
+        let found = worktrees::find(&self.world, reference);
+        let found = found.and_then(|found| self.worktrees.check_removable(found));
+        let Some((worktree, answer)) = or_refuse(found, answer) else { return };
+        let owner = self.bus.sender(Self::worktree_event);
+        let runtime = self.runtimes.get(&worktree.session);
+        let environment = runtime.and_then(|it| it.git_environment.as_ref());
+        self.worktrees.remove(worktree, force, by, environment, owner, answer);
     }
 
     fn worktree_removed(

@@ -23,28 +23,6 @@ const RETRY_WITHIN_MS: u64 = 10 * 60 * 1000;
 /// How much of an agent's output is kept.
 const OUTPUT_LIMIT: u64 = 64 << 20;
 
-/// A report about an agent that a plan asks.
-#[derive(Debug)]
-pub(crate) struct AgentReport {
-    pub(crate) plan: SessionId,
-    pub(crate) place: AgentPath,
-    pub(crate) ask: u32,
-    pub(crate) what: AgentProgress,
-}
-
-/// How far the request to an agent has come.
-#[derive(Debug)]
-pub(crate) enum AgentProgress {
-    /// The plan's record says that the agent is about to be asked, or why it can't.
-    Announced(Result<(), String>),
-    /// The text of its prompt, or why there is none.
-    Prompt(Result<String, String>),
-    /// Its session, or why there is none.
-    Asked(Result<SessionId, String>),
-    /// There is no session; the agent may be asked again.
-    NotNow,
-}
-
 /// What the prompt of an agent is made of: the plan, its inputs, and the answers of earlier agents.
 #[derive(Debug)]
 pub(crate) struct PromptSources {

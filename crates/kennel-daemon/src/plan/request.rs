@@ -6,35 +6,9 @@ use kennel_core::plan::PlanState;
 use kennel_register::PlanRecord;
 use kennel_types::SessionId;
 use kennel_types::api::{PlanRequest, PlanResumeRequest};
-use kennel_types::plan::PlanView;
-use tokio::sync::oneshot;
 
-use crate::error::{Answer, ApiError};
+use crate::error::ApiError;
 use crate::launch::request::LaunchRequest;
-
-/// A request about plans.
-#[derive(Debug)]
-pub(crate) enum PlanCommand {
-    /// Starts a new run; answered when it is on record.
-    Run { record: Box<NewPlan>, answer: Answer<PlanView> },
-    /// Lists all plans.
-    List { answer: Answer<Vec<PlanView>> },
-    /// Shows one plan.
-    Show { reference: String, answer: Answer<PlanView> },
-    /// Waits for the end of a plan; it is cancelled if the tether is dropped without a word.
-    Wait { reference: String, tether: Option<oneshot::Receiver<()>>, answer: Answer<PlanView> },
-    /// Cancels a plan; answered when it is over.
-    Cancel { reference: String, by: String, answer: Answer<PlanView> },
-    /// Resumes a plan that is over; answered when that is on record.
-    Resume {
-        reference: String,
-        replay: bool,
-        tied: bool,
-        by: String,
-        launch: Box<LaunchRequest>,
-        answer: Answer<PlanView>,
-    },
-}
 
 /// A checked request for a run of a plan.
 pub(crate) struct NewPlan {

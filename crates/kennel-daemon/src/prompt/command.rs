@@ -126,7 +126,7 @@ mod tests {
         let told = |spec: &mut SessionSpec, argv: &[OsString], prompt: Option<&str>| {
             check(spec, argv, prompt.map(ToOwned::to_owned)).unwrap_err().problem().detail
         };
-        assert!(told(&mut SessionSpec::default(), &[], Some("x")).contains("no spec.agent"));
+        assert!(told(&mut SessionSpec::default(), &[], Some("x")).contains("needs spec.agent"));
         assert!(told(&mut spec(), &[], None).contains("empty"));
         assert!(told(&mut spec(), &[], Some(" \n")).contains("empty"));
         assert!(told(&mut spec(), &["x".into()], Some("x")).contains("argv"));

@@ -15,7 +15,7 @@ use kennel_sys::identity;
 use kennel_types::SessionId;
 use rustix::process::{Resource, Rlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use crate::handle::{DaemonHandle, HandleParts, LaunchWatches};
 use crate::keeper::yard::YardLink;
@@ -25,7 +25,7 @@ use crate::metrics::DaemonMetrics;
 use crate::os::clock;
 use crate::os::home::{DaemonLock, Home};
 use crate::owner::ExitReason;
-use crate::owner::message::{Bus, Command, Leave, Message, sender};
+use crate::owner::bus::Bus;
 use crate::owner::{Beginning, Owner};
 use crate::recover::sweep::sweep;
 use crate::run::config::{DaemonConfig, DaemonError};
@@ -135,8 +135,9 @@ impl Begun {
     ) -> Result<(ExitReason, Box<dyn ApiServer>), DaemonError> {
         let Self { home, yard, version, ended_kept, worktrees, environment, terms, create_server } =
             self;
-        let (bus, messages) = mpsc::unbounded_channel();
-        let mut yard = YardLink::open(yard, YARD, sender(&bus)).await.map_err(DaemonError::Yard)?;
+        let (bus, calls) = Bus::new();
+        let events = bus.sender(Owner::yard_event);
+        let mut yard = YardLink::open(yard, YARD, events).await.map_err(DaemonError::Yard)?;
         let rebooted = note_boot(&home).unwrap_or_else(|error| {
             tracing::warn!(%error, "can't record the boot");
             false
@@ -169,7 +170,7 @@ impl Begun {
             adopted,
         });
         clock::follow_leaps();
-        let owner = tokio::spawn(owner.run(messages));
+        let owner = tokio::spawn(owner.run(calls));
         heed_signals(&bus).map_err(DaemonError::Runtime)?;
         // Before every session was probed, answers would describe the past.
         if tokio::time::timeout(ADOPTION, all_adopted).await.is_err() {
@@ -194,7 +195,7 @@ impl Begun {
         });
         let mut sockets = Sockets::listen(&home.folder, server, stdin, leaving)?;
         point("daemon.start.listening");
-        tokio::spawn(sweep(home, sender(&bus), metrics));
+        tokio::spawn(sweep(home, bus.sender(Owner::recovery_request), metrics));
         tokio::spawn(trim_now_and_then(bus));
         // A panic in the owner is a crash of the daemon: the yard starts the next.
         let reason = tokio::select! {
@@ -297,15 +298,14 @@ fn heed_signals(bus: &Bus) -> io::Result<()> {
                 _ = interrupt.recv() => {}
                 _ = hang_up.recv() => continue,
             }
-            let leave = Leave::Stop { grace: None, lines: None };
-            bus.send(Message::Command(Command::Leave(leave))).ok();
+            bus.call(|owner| owner.begin_stop(None, None));
         }
     });
     Ok(())
 }
 
 async fn trim_now_and_then(bus: Bus) {
-    while bus.send(Message::TrimDue).is_ok() {
+    while bus.call(Owner::trim) {
         tokio::time::sleep(TRIM).await;
     }
 }

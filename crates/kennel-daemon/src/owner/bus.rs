@@ -1,0 +1,75 @@
+//! The owner's queue: everything that clients, workers and timers want done, as functions that run in the
+//! owner's task, one after the other.
+
+use std::fmt;
+use std::time::Duration;
+
+use kennel_types::SessionId;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use super::Owner;
+use crate::event_sender::EventSender;
+
+/// Received by the owner for a session or plan that ends with its client: dropped without a value if the client
+/// disconnects.
+pub(crate) type Tether = oneshot::Receiver<()>;
+/// A function that runs in the owner's task. It must not block.
+pub(crate) type OwnerCall = Box<dyn FnOnce(&mut Owner) + Send>;
+
+/// The sending end of the owner's queue. If the owner has exited, calls are dropped.
+#[derive(Clone)]
+pub(crate) struct Bus(mpsc::UnboundedSender<OwnerCall>);
+
+impl Bus {
+    pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<OwnerCall>) {
+        let (sender, calls) = mpsc::unbounded_channel();
+        (Self(sender), calls)
+    }
+
+    /// Queues a call. Returns whether the owner still exists.
+    pub(crate) fn call(&self, call: impl FnOnce(&mut Owner) + Send + 'static) -> bool {
+        self.0.send(Box::new(call)).is_ok()
+    }
+
+    /// Queues a call after a pause.
+    pub(crate) fn call_later(
+        &self,
+        pause: Duration,
+        call: impl FnOnce(&mut Owner) + Send + 'static,
+    ) -> AbortHandle {
+        let bus = self.clone();
+        let timer = tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            bus.call(call);
+        });
+        timer.abort_handle()
+    }
+
+    /// Returns a sender for a link or a worker that knows only its own events.
+    pub(crate) fn sender<T: Send + 'static>(&self, take: fn(&mut Owner, T)) -> EventSender<T> {
+        let bus = self.clone();
+        EventSender::new(move |event| bus.call(move |owner| take(owner, event)))
+    }
+
+    /// Calls `gone` for this session or plan if the client drops its end of the tether without a value.
+    pub(super) fn watch_tether(
+        &self,
+        tether: Tether,
+        id: &SessionId,
+        gone: fn(&mut Owner, &SessionId),
+    ) {
+        let (bus, id) = (self.clone(), id.clone());
+        tokio::spawn(async move {
+            if tether.await.is_err() {
+                bus.call(move |owner| gone(owner, &id));
+            }
+        });
+    }
+}
+
+impl fmt::Debug for Bus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bus").finish_non_exhaustive()
+    }
+}
