@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(observed.last().as_deref(), Some("no such socket"));
         observed.note_error(&io::Error::from_raw_os_error(111));
         assert_eq!(observed.last().as_deref(), Some("connection refused"));
-        observed.note_error(&io::Error::other("the last answer was 404"));
-        assert_eq!(observed.last().as_deref(), Some("the last answer was 404"));
+        observed.note_error(&io::Error::other("the last response was 404"));
+        assert_eq!(observed.last().as_deref(), Some("the last response was 404"));
     }
 }

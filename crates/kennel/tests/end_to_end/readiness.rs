@@ -142,11 +142,11 @@ fn the_reason_for_not_being_ready_is_reported() {
         }
     });
     for (ready, saw) in [
-        (format!("http://{address}/health"), "the last answer was 404"),
+        (format!("http://{address}/health"), "the last response was 404"),
         (format!("tcp:{}", free_port()), "connection refused"),
         ("socket:never.sock".to_owned(), "no such socket"),
         ("line:never".to_owned(), "no line of its output matched"),
-        ("report".to_owned(), "no report came"),
+        ("report".to_owned(), "no report arrived"),
     ] {
         let flags = ["--ready", &ready, "--ready-timeout", "500ms"];
         let ended = start_waiting(&scene, &flags, &["sleep"]).wait();
