@@ -1,19 +1,16 @@
 //! An agent program, and how to use it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use kennel_types::{AgentSettings, UsageScope};
 
-use crate::claude::{self, ClaudeFormat};
-use crate::codex::{self, CodexFormat};
 use crate::described::Description;
-use crate::error::{AgentError, BUILT_IN, ConversationError};
-use crate::gemini::{self, GeminiFormat};
+use crate::error::{AgentError, BUILT_IN};
 use crate::invocation::Invocation;
-use crate::opencode::{self, OpencodeFormat};
 use crate::output_format::OutputFormat;
 use crate::reader::OutputReader;
 use crate::stop_policy::StopPolicy;
+use crate::{claude, codex, gemini, opencode};
 
 /// An agent program that Kennel can use: built in, or described by a user.
 #[derive(Debug, Clone)]
@@ -23,35 +20,67 @@ pub struct Agent {
 
 #[derive(Debug, Clone)]
 enum AgentKind {
-    Claude,
-    Codex,
-    Gemini,
-    Opencode,
+    BuiltIn(&'static BuiltInAgent),
     Described { name: String, description: Arc<Description> },
 }
 
+/// An agent that needs no description.
+#[derive(Debug)]
+pub(crate) struct BuiltInAgent {
+    /// Its name, which is also the name of its program.
+    pub(crate) name: &'static str,
+    pub(crate) command:
+        fn(AgentMode, &AgentSettings, Option<&str>) -> Result<Invocation, AgentError>,
+    pub(crate) conversation: ConversationForm,
+    pub(crate) stop_policy: StopPolicy,
+    pub(crate) usage_scope: UsageScope,
+    pub(crate) format: fn() -> Box<dyn OutputFormat>,
+}
+
+static BUILT_IN_AGENTS: [BuiltInAgent; 4] =
+    [claude::AGENT, codex::AGENT, gemini::AGENT, opencode::AGENT];
+
+/// How an agent is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgentMode {
+    /// For one prompt, which it reads from standard input.
+    OneShot,
+    /// For use in a terminal.
+    Interactive,
+}
+
+/// The form of an agent's conversation ids.
+#[derive(Debug)]
+pub(crate) struct ConversationForm {
+    pub(crate) is_valid: fn(&str) -> bool,
+    pub(crate) description: &'static str,
+}
+
+pub(crate) const UUID: ConversationForm = ConversationForm {
+    is_valid: |id| {
+        id.split('-').map(str::len).eq([8, 4, 4, 4, 12])
+            && id.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
+    },
+    description: "a UUID, such as 01234567-89ab-4cde-8f01-23456789abcd",
+};
+
 impl Agent {
-    /// Returns the agent of a seat.
+    /// Returns the agent of these settings.
     ///
     /// # Errors
     ///
     /// The agent is unknown, or its description is invalid.
-    pub fn of(seat: &AgentSettings) -> Result<Self, AgentError> {
-        let name = || seat.agent.clone();
-        let kind = match (seat.agent.as_str(), &seat.description) {
-            (built_in, Some(_)) if BUILT_IN.contains(&built_in) => {
-                return Err(AgentError::BuiltIn { name: name() });
-            }
-            (_, Some(text)) => {
-                let description = Description::parse(text)
-                    .map_err(|error| AgentError::Description { name: name(), error })?;
-                AgentKind::Described { name: name(), description: Arc::new(description) }
-            }
-            ("claude", None) => AgentKind::Claude,
-            ("codex", None) => AgentKind::Codex,
-            ("gemini", None) => AgentKind::Gemini,
-            ("opencode", None) => AgentKind::Opencode,
-            _ => return Err(AgentError::UnknownAgent { name: name() }),
+    pub fn of(settings: &AgentSettings) -> Result<Self, AgentError> {
+        let name = settings.agent.clone();
+        let built_in = BUILT_IN_AGENTS.iter().find(|agent| agent.name == name);
+        let kind = match (built_in, &settings.description) {
+            (Some(_), Some(_)) => return Err(AgentError::BuiltIn { name }),
+            (Some(agent), None) => AgentKind::BuiltIn(agent),
+            (None, None) => return Err(AgentError::UnknownAgent { name }),
+            (None, Some(text)) => match Description::parse(text) {
+                Ok(parsed) => AgentKind::Described { name, description: Arc::new(parsed) },
+                Err(error) => return Err(AgentError::Description { name, error }),
+            },
         };
         Ok(Self { kind })
     }
@@ -66,10 +95,7 @@ impl Agent {
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.kind {
-            AgentKind::Claude => "claude",
-            AgentKind::Codex => "codex",
-            AgentKind::Gemini => "gemini",
-            AgentKind::Opencode => "opencode",
+            AgentKind::BuiltIn(agent) => agent.name,
             AgentKind::Described { name, .. } => name,
         }
     }
@@ -78,20 +104,20 @@ impl Agent {
     #[must_use]
     pub fn program(&self) -> &str {
         match &self.kind {
+            AgentKind::BuiltIn(agent) => agent.name,
             AgentKind::Described { description, .. } => description.program(),
-            _ => self.name(),
         }
     }
 
     /// Returns the arguments with which the program prints its version.
     #[must_use]
     pub fn version_args(&self) -> &[String] {
-        static ARGS: std::sync::LazyLock<[String; 1]> =
-            std::sync::LazyLock::new(|| ["--version".to_owned()]);
+        static DEFAULT: LazyLock<[String; 1]> = LazyLock::new(|| ["--version".to_owned()]);
         match &self.kind {
+            AgentKind::BuiltIn(_) => None,
             AgentKind::Described { description, .. } => description.version_args(),
-            _ => &*ARGS,
         }
+        .unwrap_or(&*DEFAULT)
     }
 
     /// Parses the version from the program's output: the first word that starts with a digit and
@@ -110,20 +136,17 @@ impl Agent {
     /// # Errors
     ///
     /// The agent's ids have another form.
-    pub fn check_conversation(&self, id: &str) -> Result<(), ConversationError> {
+    pub fn check_conversation(&self, id: &str) -> Result<(), AgentError> {
         let (valid, form) = match &self.kind {
-            AgentKind::Claude | AgentKind::Codex | AgentKind::Gemini => {
-                (is_uuid(id), "a UUID, such as 01234567-89ab-4cde-8f01-23456789abcd".to_owned())
-            }
-            AgentKind::Opencode => {
-                (is_opencode_id(id), "\"ses_\" followed by letters and digits".to_owned())
+            AgentKind::BuiltIn(BuiltInAgent { conversation, .. }) => {
+                ((conversation.is_valid)(id), conversation.description.to_owned())
             }
             AgentKind::Described { description, .. } => description.check_conversation(id),
         };
         if valid {
             return Ok(());
         }
-        Err(ConversationError { agent: self.name().to_owned(), id: id.to_owned(), form })
+        Err(AgentError::Conversation { agent: self.name().to_owned(), id: id.to_owned(), form })
     }
 
     /// Returns the command for one prompt, which it reads from standard input.
@@ -131,22 +154,13 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// The agent doesn't support a setting of the seat, or the conversation id is invalid.
+    /// The agent doesn't support one of the settings, or the conversation id is invalid.
     pub fn one_shot(
         &self,
-        seat: &AgentSettings,
+        settings: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
-        self.check(seat, conversation)?;
-        match &self.kind {
-            AgentKind::Claude => claude::one_shot(seat, conversation),
-            AgentKind::Codex => codex::one_shot(seat, conversation),
-            AgentKind::Gemini => gemini::one_shot(seat, conversation),
-            AgentKind::Opencode => opencode::one_shot(seat, conversation),
-            AgentKind::Described { name, description } => {
-                description.one_shot(name, seat, conversation)
-            }
-        }
+        self.command(AgentMode::OneShot, settings, conversation)
     }
 
     /// Returns the command for interactive use in a terminal.
@@ -156,39 +170,37 @@ impl Agent {
     /// As for [`one_shot`](Self::one_shot).
     pub fn interactive(
         &self,
-        seat: &AgentSettings,
+        settings: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
-        self.check(seat, conversation)?;
-        match &self.kind {
-            AgentKind::Claude => claude::interactive(seat, conversation),
-            AgentKind::Codex => codex::interactive(seat, conversation),
-            AgentKind::Gemini => gemini::interactive(seat, conversation),
-            AgentKind::Opencode => opencode::interactive(seat, conversation),
-            AgentKind::Described { name, description } => {
-                description.interactive(name, seat, conversation)
-            }
-        }
+        self.command(AgentMode::Interactive, settings, conversation)
     }
 
-    fn check(&self, seat: &AgentSettings, conversation: Option<&str>) -> Result<(), AgentError> {
-        if seat.turns == Some(0) {
+    fn command(
+        &self,
+        mode: AgentMode,
+        settings: &AgentSettings,
+        conversation: Option<&str>,
+    ) -> Result<Invocation, AgentError> {
+        if settings.turns == Some(0) {
             return Err(AgentError::NoTurns);
         }
         if let Some(id) = conversation {
             self.check_conversation(id)?;
         }
-        Ok(())
+        match &self.kind {
+            AgentKind::BuiltIn(agent) => (agent.command)(mode, settings, conversation),
+            AgentKind::Described { name, description } => {
+                description.command(name, mode, settings, conversation)
+            }
+        }
     }
 
     /// Returns how to stop the agent before it is killed.
     #[must_use]
     pub fn stop_policy(&self) -> StopPolicy {
         match &self.kind {
-            AgentKind::Claude => claude::STOP_POLICY,
-            AgentKind::Codex => codex::STOP_POLICY,
-            AgentKind::Gemini => gemini::STOP_POLICY,
-            AgentKind::Opencode => opencode::STOP_POLICY,
+            AgentKind::BuiltIn(agent) => agent.stop_policy,
             AgentKind::Described { description, .. } => description.stop_policy(),
         }
     }
@@ -197,32 +209,17 @@ impl Agent {
     #[must_use]
     pub fn usage_scope(&self) -> UsageScope {
         match &self.kind {
-            AgentKind::Codex => UsageScope::Conversation,
-            _ => UsageScope::Attempt,
+            AgentKind::BuiltIn(agent) => agent.usage_scope,
+            AgentKind::Described { .. } => UsageScope::Attempt,
         }
     }
 
     /// Returns a reader for the output of one attempt.
     #[must_use]
     pub fn reader(&self) -> OutputReader {
-        let format: Box<dyn OutputFormat> = match &self.kind {
-            AgentKind::Claude => Box::<ClaudeFormat>::default(),
-            AgentKind::Codex => Box::<CodexFormat>::default(),
-            AgentKind::Gemini => Box::<GeminiFormat>::default(),
-            AgentKind::Opencode => Box::<OpencodeFormat>::default(),
+        OutputReader::new(match &self.kind {
+            AgentKind::BuiltIn(agent) => (agent.format)(),
             AgentKind::Described { description, .. } => Description::format(description),
-        };
-        OutputReader::new(format)
+        })
     }
-}
-
-fn is_uuid(id: &str) -> bool {
-    let groups: Vec<&str> = id.split('-').collect();
-    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])
-        && id.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
-}
-
-fn is_opencode_id(id: &str) -> bool {
-    let rest = id.strip_prefix("ses_").unwrap_or_default();
-    (1..=128).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
 }

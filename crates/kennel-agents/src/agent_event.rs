@@ -60,9 +60,6 @@ pub enum AgentEvent<'a> {
     },
 }
 
-/// Receives the events of a reader.
-pub(crate) type EventSink<'t> = &'t mut dyn FnMut(AgentEvent<'_>);
-
 impl AgentEvent<'_> {
     /// Returns the name of this kind of event in a stream.
     #[must_use]

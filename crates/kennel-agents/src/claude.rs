@@ -7,15 +7,18 @@
 
 use std::time::Duration;
 
-use kennel_types::{AgentSettings, Permissions, TokenUsage, VerdictKind};
+use kennel_types::{AgentSettings, Permissions, TokenUsage, UsageScope, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent_event::{AgentEvent, EventSink};
-use crate::error::{AgentError, AgentFeature};
+use crate::agent::{AgentMode, BuiltInAgent, UUID};
+use crate::agent_event::AgentEvent;
+use crate::error::{AgentError, TURNS};
 use crate::invocation::Invocation;
-use crate::json::{JsonBool, JsonCount, JsonList, JsonNumber, JsonText, ToolSummary};
-use crate::output_format::{OutputFormat, ParsedLine, StartFailure};
-use crate::parse_state::{AgentFailure, ParseState};
+use crate::json::{
+    Json, JsonBool, JsonCount, JsonList, JsonNumber, JsonText, ToolSummary, cost_micros,
+};
+use crate::output_format::{OutputFormat, StartFailure, UnknownLine};
+use crate::parse_state::{AgentFailure, Recorder};
 use crate::stop_policy::{StopPolicy, StopSignal};
 
 /// Its own retries after an API error. The default is ten, over three minutes.
@@ -24,44 +27,43 @@ const RETRIES: &str = "2";
 /// The read-only tools. This is an allow list, so it excludes tools of later versions.
 const READ_ONLY_TOOLS: &str = "--tools=Read,Glob,Grep,LS,NotebookRead,WebFetch,WebSearch,TodoWrite";
 
-pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
-    signal: StopSignal::Int,
-    whole_tree: false,
-    kill_after_result: true,
-    why: "SIGINT ends its tool, and it reports a result; SIGTERM leaves the tool alive. After its result, while a background task runs, both may make it start another turn",
+pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
+    name: "claude",
+    command,
+    conversation: UUID,
+    stop_policy: StopPolicy {
+        signal: StopSignal::Int,
+        whole_tree: false,
+        kill_after_result: true,
+        why: "SIGINT ends its tool, and it reports a result; SIGTERM leaves the tool alive. After its result, while a background task runs, both may make it start another turn",
+    },
+    usage_scope: UsageScope::Attempt,
+    format: || Box::<ClaudeFormat>::default(),
 };
 
-pub(crate) fn one_shot(
-    seat: &AgentSettings,
+fn command(
+    mode: AgentMode,
+    settings: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
-    let start =
-        Invocation::of("claude").args(["-p", "--output-format", "stream-json", "--verbose"]);
-    Ok(with_seat(start, seat, conversation)
-        .flag("--max-turns", seat.turns)
-        .args(&seat.args)
-        .set("CLAUDE_CODE_MAX_RETRIES", RETRIES))
-}
-
-pub(crate) fn interactive(
-    seat: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
-    if seat.turns.is_some() {
-        return Err(AgentError::not_interactive("claude", AgentFeature::Turns));
-    }
-    Ok(with_seat(Invocation::of("claude"), seat, conversation).args(&seat.args))
-}
-
-fn with_seat(start: Invocation, seat: &AgentSettings, conversation: Option<&str>) -> Invocation {
-    let start = start.flag("--model", seat.model.as_ref());
-    let start = match seat.permissions {
-        Permissions::Default => start,
-        Permissions::ReadOnly => start.args([READ_ONLY_TOOLS]),
-        Permissions::Edit => start.args(["--permission-mode", "acceptEdits"]),
-        Permissions::All => start.args(["--permission-mode", "bypassPermissions"]),
+    let command = match mode {
+        AgentMode::OneShot => Invocation::of("claude")
+            .args(["-p", "--output-format", "stream-json", "--verbose"])
+            .set("CLAUDE_CODE_MAX_RETRIES", RETRIES),
+        AgentMode::Interactive if settings.turns.is_some() => {
+            return Err(AgentError::not_interactive("claude", TURNS));
+        }
+        AgentMode::Interactive => Invocation::of("claude"),
     };
-    start.flag("--resume", conversation)
+    let command = command.flag("--model", settings.model.as_ref());
+    let command = match settings.permissions {
+        Permissions::Default => command,
+        Permissions::ReadOnly => command.args([READ_ONLY_TOOLS]),
+        Permissions::Edit => command.args(["--permission-mode", "acceptEdits"]),
+        Permissions::All => command.args(["--permission-mode", "bypassPermissions"]),
+    };
+    let command = command.flag("--resume", conversation).flag("--max-turns", settings.turns);
+    Ok(command.args(&settings.args))
 }
 
 /// Error texts by which it reports that it can't start.
@@ -99,22 +101,15 @@ pub(crate) struct ClaudeFormat {
 struct ClaudeLine<'a> {
     #[serde(borrow, rename = "type")]
     kind: JsonText<'a>,
-    #[serde(borrow)]
     subtype: JsonText<'a>,
-    #[serde(borrow)]
     session_id: JsonText<'a>,
-    #[serde(borrow)]
     message: Option<ClaudeMessage<'a>>,
     /// Set if a sub-agent sent the message.
-    #[serde(borrow)]
     parent_tool_use_id: JsonText<'a>,
     is_error: JsonBool,
     api_error_status: JsonCount,
-    #[serde(borrow)]
     result: JsonText<'a>,
-    #[serde(borrow)]
     errors: JsonList<JsonText<'a>>,
-    #[serde(borrow)]
     error: JsonText<'a>,
     error_status: JsonCount,
     retry_delay_ms: JsonNumber,
@@ -128,7 +123,6 @@ struct ClaudeLine<'a> {
 struct ClaudeMessage<'a> {
     #[serde(borrow)]
     id: JsonText<'a>,
-    #[serde(borrow)]
     content: JsonList<ClaudeBlock<'a>>,
     usage: Option<ClaudeTokens>,
 }
@@ -138,16 +132,11 @@ struct ClaudeMessage<'a> {
 struct ClaudeBlock<'a> {
     #[serde(borrow, rename = "type")]
     kind: JsonText<'a>,
-    #[serde(borrow)]
     text: JsonText<'a>,
-    #[serde(borrow)]
     thinking: JsonText<'a>,
-    #[serde(borrow)]
     id: JsonText<'a>,
-    #[serde(borrow)]
     name: JsonText<'a>,
-    input: ToolSummary,
-    #[serde(borrow)]
+    input: Json<ToolSummary>,
     tool_use_id: JsonText<'a>,
     is_error: JsonBool,
 }
@@ -163,11 +152,9 @@ struct ClaudeTokens {
 
 impl From<ClaudeTokens> for TokenUsage {
     fn from(tokens: ClaudeTokens) -> Self {
+        let input = tokens.input_tokens;
         Self {
-            input_tokens: tokens
-                .input_tokens
-                .0
-                .saturating_add(tokens.cache_creation_input_tokens.0),
+            input_tokens: input.0.saturating_add(tokens.cache_creation_input_tokens.0),
             cached_tokens: tokens.cache_read_input_tokens.0,
             output_tokens: tokens.output_tokens.0,
             cost_micros: 0,
@@ -176,82 +163,78 @@ impl From<ClaudeTokens> for TokenUsage {
 }
 
 impl OutputFormat for ClaudeFormat {
-    fn parse_line(
-        &mut self,
-        line: &[u8],
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) -> ParsedLine {
+    fn parse_line(&mut self, line: &[u8], recorder: &mut Recorder<'_>) -> Result<(), UnknownLine> {
         if line.starts_with(PARTIAL) {
-            return ParsedLine::Known;
+            return Ok(());
         }
-        let Ok(line) = serde_json::from_slice::<ClaudeLine<'_>>(line) else {
-            return ParsedLine::Unknown;
-        };
+        let line: ClaudeLine<'_> = serde_json::from_slice(line)?;
         match &*line.kind {
-            "system" => system(&line, state, emit),
-            "assistant" => self.assistant(&line, state, emit),
-            "user" => user(&line, state, emit),
-            "result" => return self.result(&line, state, emit),
+            "system" => system(&line, recorder),
+            "assistant" => self.assistant(&line, recorder),
+            "user" => user(&line, recorder),
+            "result" => return self.result(&line, recorder),
             // Partial messages, which are repeated in full, and keep-alive messages.
             "stream_event" | "rate_limit_event" | "tool_progress" | "tool_use_summary"
             | "auth_status" | "keep_alive" | "prompt_suggestion" => {}
-            _ => return ParsedLine::Unknown,
+            _ => return Err(UnknownLine),
         }
-        state.set_conversation(&line.session_id, emit);
-        ParsedLine::Known
+        recorder.set_conversation(&line.session_id);
+        Ok(())
     }
 
-    fn start_failures(&self) -> &[StartFailure] {
+    fn start_failures(&self) -> &'static [StartFailure] {
         START_FAILURES
     }
 }
 
-fn system(line: &ClaudeLine<'_>, state: &mut ParseState, emit: EventSink<'_>) {
+fn system(line: &ClaudeLine<'_>, recorder: &mut Recorder<'_>) {
     match &*line.subtype {
-        "init" => state.started = true,
+        "init" => recorder.state.started = true,
         "api_retry" => {
             let delay = line.retry_delay_ms.0.filter(|ms| *ms >= 0.0);
             let delay = delay.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
             // Its own delays have a fraction; a delay of whole seconds comes from the provider.
-            state.retry_after = delay.filter(|delay| delay.subsec_nanos() == 0 && !delay.is_zero());
+            recorder.state.retry_after =
+                delay.filter(|delay| delay.subsec_nanos() == 0 && !delay.is_zero());
             let why = match line.error_status.0 {
                 0 => line.error.to_string(),
                 status => format!("{status} {}", &*line.error),
             };
-            state.note_retry(&why, delay, emit);
+            recorder.note_retry(&why, delay);
         }
         _ => {}
     }
 }
 
-fn user(line: &ClaudeLine<'_>, state: &mut ParseState, emit: EventSink<'_>) {
+fn user(line: &ClaudeLine<'_>, recorder: &mut Recorder<'_>) {
     let results = line.message.iter().flat_map(|message| &message.content.0);
     for block in results.filter(|block| &*block.kind == "tool_result") {
-        state.set_working();
+        recorder.state.set_working();
         let failed = block.is_error.0 == Some(true);
-        emit(AgentEvent::ToolEnded { id: &block.tool_use_id, failed });
+        recorder.emit(AgentEvent::ToolEnded { id: &block.tool_use_id, failed });
     }
 }
 
 impl ClaudeFormat {
-    fn assistant(&mut self, line: &ClaudeLine<'_>, state: &mut ParseState, emit: EventSink<'_>) {
+    fn assistant(&mut self, line: &ClaudeLine<'_>, recorder: &mut Recorder<'_>) {
         let Some(message) = &line.message else { return };
-        state.set_working();
+        recorder.state.set_working();
         let from_subagent = !line.parent_tool_use_id.is_empty();
         for block in &message.content.0 {
             match &*block.kind {
-                "text" if !line.error.is_empty() => emit(AgentEvent::Notice { text: &block.text }),
+                "text" if !line.error.is_empty() => {
+                    recorder.emit(AgentEvent::Notice { text: &block.text })
+                }
                 "text" if from_subagent => {}
                 "text" => {
-                    state.next_text_is_new = true;
-                    state.add_text(&block.text, emit);
+                    recorder.state.next_text_is_new = true;
+                    recorder.add_text(&block.text);
                 }
                 "thinking" if !from_subagent && !block.thinking.is_empty() => {
-                    emit(AgentEvent::Thinking { text: &block.thinking });
+                    recorder.emit(AgentEvent::Thinking { text: &block.thinking });
                 }
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                    state.start_tool(&block.id, &block.name, &block.input, emit);
+                    recorder.start_tool(&block.id, &block.name, &block.input.0);
                 }
                 _ => {}
             }
@@ -264,16 +247,15 @@ impl ClaudeFormat {
             self.message.1 = tokens.into();
             let mut sum = self.before;
             sum += self.message.1;
-            state.set_usage(sum, emit);
+            recorder.set_usage(sum);
         }
     }
 
     fn result(
         &mut self,
         line: &ClaudeLine<'_>,
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) -> ParsedLine {
+        recorder: &mut Recorder<'_>,
+    ) -> Result<(), UnknownLine> {
         // For an unknown conversation it reports the id that it was given.
         let text = match line.errors.0.first() {
             Some(error) => error,
@@ -281,39 +263,40 @@ impl ClaudeFormat {
         };
         let stale = text.contains("No conversation found");
         if !stale {
-            state.set_conversation(&line.session_id, emit);
+            recorder.set_conversation(&line.session_id);
         }
         if let Some(tokens) = line.usage {
-            let cost = line.total_cost_usd.0.unwrap_or(0.0) * 1e6;
-            // Saturates, and converts negative numbers and NaN to 0.
-            let now = TokenUsage { cost_micros: cost.round() as u64, ..tokens.into() };
+            let cost_micros = cost_micros(line.total_cost_usd.0);
+            let now = TokenUsage { cost_micros, ..tokens.into() };
             self.total = TokenUsage {
                 input_tokens: now.input_tokens.max(self.total.input_tokens),
                 cached_tokens: now.cached_tokens.max(self.total.cached_tokens),
                 output_tokens: now.output_tokens.max(self.total.output_tokens),
                 cost_micros: now.cost_micros.max(self.total.cost_micros),
             };
-            state.set_usage(self.total, emit);
+            recorder.set_usage(self.total);
         }
         if line.num_turns.0 > 0 {
-            state.turns = Some(u32::try_from(line.num_turns.0).unwrap_or(u32::MAX));
+            recorder.state.turns = Some(u32::try_from(line.num_turns.0).unwrap_or(u32::MAX));
         }
         match (&*line.subtype, line.is_error.0) {
             ("success", Some(false)) => {
-                state.answer = Some(line.result.to_string());
-                state.succeed("result: success, no error");
+                recorder.state.answer = Some(line.result.to_string());
+                recorder.state.succeed("result: success, no error");
             }
-            ("error_max_turns", _) => state.fail(AgentFailure::new(VerdictKind::MaxTurns, text)),
+            ("error_max_turns", _) => {
+                recorder.state.fail(AgentFailure::new(VerdictKind::MaxTurns, text))
+            }
             (_, Some(true)) if stale => {
-                state.fail(AgentFailure::new(VerdictKind::StaleConversation, text));
+                recorder.state.fail(AgentFailure::new(VerdictKind::StaleConversation, text));
             }
             (subtype, Some(true)) => {
                 let status = Some(line.api_error_status.0).filter(|status| *status > 0);
                 let text = if text.is_empty() { subtype } else { text };
-                state.fail(AgentFailure::classify(status, text));
+                recorder.state.fail(AgentFailure::classify(status, text));
             }
-            _ => return ParsedLine::Unknown,
+            _ => return Err(UnknownLine),
         }
-        ParsedLine::Known
+        Ok(())
     }
 }

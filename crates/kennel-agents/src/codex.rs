@@ -4,57 +4,58 @@
 //! `turn.completed` or `turn.failed`. An item of type `error` may appear in a successful run, and
 //! an `error` message before a retry.
 
-use kennel_types::{AgentSettings, Permissions, VerdictKind};
+use kennel_types::{AgentSettings, Permissions, UsageScope, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent_event::{AgentEvent, EventSink};
-use crate::error::{AgentError, AgentFeature};
+use crate::agent::{AgentMode, BuiltInAgent, UUID};
+use crate::agent_event::AgentEvent;
+use crate::error::{AgentError, TURNS};
 use crate::invocation::Invocation;
 use crate::json::{
     ErrorMessage, JsonCount, JsonNumber, JsonText, ToolSummary, one_line, usage_with_cached,
 };
-use crate::output_format::{OutputFormat, ParsedLine, StartFailure};
-use crate::parse_state::{AgentFailure, ParseState};
+use crate::output_format::{OutputFormat, StartFailure, UnknownLine};
+use crate::parse_state::{AgentFailure, Recorder};
 use crate::stop_policy::{StopPolicy, StopSignal};
 
-pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
-    signal: StopSignal::Term,
-    whole_tree: false,
-    kill_after_result: false,
-    why: "its wrapper forwards SIGTERM, and it ends its tool before it exits",
+pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
+    name: "codex",
+    command,
+    conversation: UUID,
+    stop_policy: StopPolicy {
+        signal: StopSignal::Term,
+        whole_tree: false,
+        kill_after_result: false,
+        why: "its wrapper forwards SIGTERM, and it ends its tool before it exits",
+    },
+    usage_scope: UsageScope::Conversation,
+    format: || Box::<CodexFormat>::default(),
 };
 
-pub(crate) fn one_shot(
-    seat: &AgentSettings,
+fn command(
+    mode: AgentMode,
+    settings: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
-    let start = Invocation::of("codex").args(["exec"]);
-    let start = if conversation.is_some() { start.args(["resume"]) } else { start };
-    // `-` instead of a prompt: it reads the prompt from standard input.
-    Ok(with_seat(start.args(["--json"]), seat)?.args(&seat.args).args(conversation).args(["-"]))
-}
-
-pub(crate) fn interactive(
-    seat: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
-    let start = Invocation::of("codex");
-    let start = if conversation.is_some() { start.args(["resume"]) } else { start };
-    Ok(with_seat(start, seat)?.args(&seat.args).args(conversation))
-}
-
-fn with_seat(start: Invocation, seat: &AgentSettings) -> Result<Invocation, AgentError> {
-    if seat.turns.is_some() {
-        return Err(AgentError::unsupported("codex", AgentFeature::Turns));
+    if settings.turns.is_some() {
+        return Err(AgentError::unsupported("codex", TURNS));
     }
-    let start = start.flag("--model", seat.model.as_ref());
+    // `-` instead of a prompt: it reads the prompt from standard input.
+    let (exec, json, stdin) = match mode {
+        AgentMode::OneShot => (Some("exec"), Some("--json"), Some("-")),
+        AgentMode::Interactive => (None, None, None),
+    };
+    let resume = conversation.map(|_| "resume");
+    let command = Invocation::of("codex").args(exec).args(resume).args(json);
+    let command = command.flag("--model", settings.model.as_ref());
     // As settings, because `resume` has no `--sandbox` option.
-    Ok(match seat.permissions {
-        Permissions::Default => start,
-        Permissions::ReadOnly => start.args(["-c", "sandbox_mode=\"read-only\""]),
-        Permissions::Edit => start.args(["-c", "sandbox_mode=\"workspace-write\""]),
-        Permissions::All => start.args(["--dangerously-bypass-approvals-and-sandbox"]),
-    })
+    let command = match settings.permissions {
+        Permissions::Default => command,
+        Permissions::ReadOnly => command.args(["-c", "sandbox_mode=\"read-only\""]),
+        Permissions::Edit => command.args(["-c", "sandbox_mode=\"workspace-write\""]),
+        Permissions::All => command.args(["--dangerously-bypass-approvals-and-sandbox"]),
+    };
+    Ok(command.args(&settings.args).args(conversation).args(stdin))
 }
 
 /// Error texts by which it reports that it can't start.
@@ -83,13 +84,9 @@ pub(crate) struct CodexFormat {
 struct CodexLine<'a> {
     #[serde(borrow, rename = "type")]
     kind: JsonText<'a>,
-    #[serde(borrow)]
     thread_id: JsonText<'a>,
-    #[serde(borrow)]
     message: JsonText<'a>,
-    #[serde(borrow)]
     error: Option<ErrorMessage<'a>>,
-    #[serde(borrow)]
     item: Option<CodexItem<'a>>,
     usage: Option<CodexTokens>,
 }
@@ -99,21 +96,14 @@ struct CodexLine<'a> {
 struct CodexItem<'a> {
     #[serde(borrow)]
     id: JsonText<'a>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: JsonText<'a>,
-    #[serde(borrow)]
     text: JsonText<'a>,
-    #[serde(borrow)]
     message: JsonText<'a>,
-    #[serde(borrow)]
     command: JsonText<'a>,
-    #[serde(borrow)]
     query: JsonText<'a>,
-    #[serde(borrow)]
     server: JsonText<'a>,
-    #[serde(borrow)]
     tool: JsonText<'a>,
-    #[serde(borrow)]
     status: JsonText<'a>,
     exit_code: JsonNumber,
 }
@@ -126,94 +116,74 @@ struct CodexTokens {
     output_tokens: JsonCount,
 }
 
-#[derive(PartialEq, Eq, Clone, Copy)]
-enum ItemStage {
-    Started,
-    Updated,
-    Completed,
-}
-
 impl OutputFormat for CodexFormat {
-    fn parse_line(
-        &mut self,
-        line: &[u8],
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) -> ParsedLine {
-        let Ok(line) = serde_json::from_slice::<CodexLine<'_>>(line) else {
-            return ParsedLine::Unknown;
-        };
+    fn parse_line(&mut self, line: &[u8], recorder: &mut Recorder<'_>) -> Result<(), UnknownLine> {
+        let line: CodexLine<'_> = serde_json::from_slice(line)?;
         match &*line.kind {
-            "thread.started" => state.set_conversation(&line.thread_id, emit),
-            "turn.started" => state.set_working(),
+            "thread.started" => recorder.set_conversation(&line.thread_id),
+            "turn.started" => recorder.state.set_working(),
             "turn.completed" => {
                 if let Some(tokens) = line.usage {
                     let (cached, output) = (tokens.cached_input_tokens, tokens.output_tokens);
-                    state.set_usage(usage_with_cached(tokens.input_tokens, cached, output), emit);
+                    recorder.set_usage(usage_with_cached(tokens.input_tokens, cached, output));
                 }
-                state.add_turn();
-                state.succeed("turn.completed");
+                recorder.state.add_turn();
+                recorder.state.succeed("turn.completed");
             }
             "turn.failed" => {
                 let text = line.error.as_ref().map_or(&*line.message, |error| &*error.message);
-                state.fail(AgentFailure::classify(None, text));
+                recorder.state.fail(AgentFailure::classify(None, text));
             }
-            "error" => error(&line.message, state, emit),
-            "item.started" => {
-                return self.item(ItemStage::Started, line.item.as_ref(), state, emit);
+            "error" => error(&line.message, recorder),
+            "item.started" | "item.updated" => {
+                return self.item(false, line.item.as_ref(), recorder);
             }
-            "item.updated" => {
-                return self.item(ItemStage::Updated, line.item.as_ref(), state, emit);
-            }
-            "item.completed" => {
-                return self.item(ItemStage::Completed, line.item.as_ref(), state, emit);
-            }
-            _ => return ParsedLine::Unknown,
+            "item.completed" => return self.item(true, line.item.as_ref(), recorder),
+            _ => return Err(UnknownLine),
         }
-        ParsedLine::Known
+        Ok(())
     }
 
-    fn start_failures(&self) -> &[StartFailure] {
+    fn start_failures(&self) -> &'static [StartFailure] {
         START_FAILURES
     }
 }
 
 /// An error that may not be final; if the turn fails, `turn.failed` repeats the last one.
-fn error(text: &str, state: &mut ParseState, emit: EventSink<'_>) {
+fn error(text: &str, recorder: &mut Recorder<'_>) {
     if text.starts_with("Reconnecting") {
-        state.note_retry(text, None, emit);
+        recorder.note_retry(text, None);
     } else {
-        state.last_error = Some(one_line(text));
-        emit(AgentEvent::Notice { text });
+        recorder.state.last_error = Some(one_line(text));
+        recorder.emit(AgentEvent::Notice { text });
     }
 }
 
 impl CodexFormat {
     fn item(
         &mut self,
-        stage: ItemStage,
+        completed: bool,
         item: Option<&CodexItem<'_>>,
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) -> ParsedLine {
-        let Some(item) = item else { return ParsedLine::Unknown };
+        recorder: &mut Recorder<'_>,
+    ) -> Result<(), UnknownLine> {
+        let Some(item) = item else { return Err(UnknownLine) };
         let (name, about) = match &*item.kind {
-            "agent_message" if stage == ItemStage::Completed => {
-                state.set_working();
-                state.next_text_is_new = true;
-                state.add_text(&item.text, emit);
-                return ParsedLine::Known;
+            "agent_message" if completed => {
+                recorder.state.set_working();
+                recorder.state.next_text_is_new = true;
+                recorder.add_text(&item.text);
+                return Ok(());
             }
-            "reasoning" if stage == ItemStage::Completed => {
-                emit(AgentEvent::Thinking { text: &item.text });
-                return ParsedLine::Known;
+            "reasoning" if completed => {
+                recorder.emit(AgentEvent::Thinking { text: &item.text });
+                return Ok(());
             }
             "error" => {
-                emit(AgentEvent::Notice { text: &item.message });
-                return ParsedLine::Known;
+                recorder.emit(AgentEvent::Notice { text: &item.message });
+                return Ok(());
             }
             "agent_message" | "reasoning" | "todo_list" | "plan_update" => {
-                return ParsedLine::Known;
+                return Ok(());
             }
             "command_execution" => ("shell".to_owned(), &item.command),
             "file_change" => ("edit".to_owned(), &item.text),
@@ -224,16 +194,16 @@ impl CodexFormat {
         };
         // Some tools are reported only when they end.
         if !self.open.iter().any(|id| **id == *item.id) {
-            state.start_tool(&item.id, &name, &ToolSummary(one_line(about)), emit);
+            recorder.start_tool(&item.id, &name, &ToolSummary(one_line(about)));
             self.open.push(item.id.to_string());
         }
-        if stage == ItemStage::Completed {
-            state.set_working();
+        if completed {
+            recorder.state.set_working();
             self.open.retain(|id| **id != *item.id);
             let failed = matches!(&*item.status, "failed" | "declined")
                 || item.exit_code.0.is_some_and(|code| code != 0.0);
-            emit(AgentEvent::ToolEnded { id: &item.id, failed });
+            recorder.emit(AgentEvent::ToolEnded { id: &item.id, failed });
         }
-        ParsedLine::Known
+        Ok(())
     }
 }

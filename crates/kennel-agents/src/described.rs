@@ -11,13 +11,14 @@ use kennel_types::{AgentSettings, Permissions};
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::error::{AgentError, AgentFeature, DescriptionError};
+use crate::agent::AgentMode;
+use crate::error::{AgentError, DescriptionError, PERMISSIONS, TURNS};
 use crate::invocation::Invocation;
 use crate::output_format::OutputFormat;
 use crate::stop_policy::{StopPolicy, StopSignal};
-use output::{OutputDescription, OutputText};
+use output::OutputDescription;
 use rules::{RuleText, VerdictRule};
-use template::{ArgTemplate, ArgText, Placeholder, TemplateValues};
+use template::{ArgTemplate, ArgText, TemplateValues};
 
 /// A description as it is written in TOML.
 #[derive(Deserialize)]
@@ -34,35 +35,27 @@ struct DescriptionText {
     #[serde(default)]
     env: BTreeMap<String, String>,
     #[serde(default)]
-    permissions: BTreeMap<PermissionName, Vec<String>>,
+    permissions: PermissionArgs,
     #[serde(default)]
-    output: OutputText,
+    output: OutputDescription,
     #[serde(default)]
     verdict: Vec<RuleText>,
 }
 
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord, Clone, Copy, Debug)]
-#[serde(rename_all = "snake_case")]
-enum PermissionName {
-    ReadOnly,
-    Edit,
-    All,
+/// The arguments that grant each kind of permissions.
+#[derive(Deserialize, Debug, Default)]
+#[serde(deny_unknown_fields, default)]
+struct PermissionArgs {
+    read_only: Option<Vec<String>>,
+    edit: Option<Vec<String>>,
+    all: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct StopText {
-    signal: SignalName,
+    signal: StopSignal,
     whole_tree: bool,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-enum SignalName {
-    #[default]
-    Term,
-    Int,
-    None,
 }
 
 /// A valid description.
@@ -71,11 +64,12 @@ pub(crate) struct Description {
     program: String,
     args: ArgTemplate,
     interactive: Option<ArgTemplate>,
-    version_args: Vec<String>,
-    conversation: Option<Regex>,
+    version_args: Option<Vec<String>>,
+    /// The pattern of conversation ids as it is written, and the whole one.
+    conversation: Option<(String, Regex)>,
     stop_policy: StopPolicy,
     env: BTreeMap<String, String>,
-    permissions: BTreeMap<PermissionName, Vec<String>>,
+    permissions: PermissionArgs,
     output: OutputDescription,
     rules: Vec<VerdictRule>,
 }
@@ -83,38 +77,33 @@ pub(crate) struct Description {
 impl Description {
     pub(crate) fn parse(text: &str) -> Result<Self, DescriptionError> {
         let text: DescriptionText = toml::from_str(text)
-            .map_err(|error| DescriptionError::Toml(error.to_string().trim_end().to_owned()))?;
+            .map_err(|error| DescriptionError(error.to_string().trim_end().to_owned()))?;
         if text.program.trim().is_empty() {
-            return Err(DescriptionError::NoProgram);
+            let error = "program: the name of the program is empty";
+            return Err(DescriptionError(error.to_owned()));
         }
+        text.output.check()?;
         let interactive = text.interactive.map(|args| ArgTemplate::parse("interactive", args));
         let whole = |pattern: String| {
-            Regex::new(&format!("^(?:{pattern})$")).map_err(|error| DescriptionError::Pattern {
-                key: "conversation".to_owned(),
-                pattern,
-                why: error.to_string(),
-            })
+            let whole = parse_pattern("conversation", &format!("^(?:{pattern})$"))?;
+            Ok((pattern, whole))
         };
         let rules = text.verdict.into_iter().enumerate();
         Ok(Self {
             program: text.program,
             args: ArgTemplate::parse("args", text.args)?,
             interactive: interactive.transpose()?,
-            version_args: text.version_args.unwrap_or_else(|| vec!["--version".to_owned()]),
+            version_args: text.version_args,
             conversation: text.conversation.map(whole).transpose()?,
             stop_policy: StopPolicy {
-                signal: match text.stop.signal {
-                    SignalName::Term => StopSignal::Term,
-                    SignalName::Int => StopSignal::Int,
-                    SignalName::None => StopSignal::None,
-                },
+                signal: text.stop.signal,
                 whole_tree: text.stop.whole_tree,
                 kill_after_result: false,
                 why: "its description sets it",
             },
             env: text.env,
             permissions: text.permissions,
-            output: OutputDescription::check(text.output)?,
+            output: text.output,
             rules: rules
                 .map(|(at, rule)| VerdictRule::check(at + 1, rule))
                 .collect::<Result<_, _>>()?,
@@ -125,8 +114,8 @@ impl Description {
         &self.program
     }
 
-    pub(crate) fn version_args(&self) -> &[String] {
-        &self.version_args
+    pub(crate) fn version_args(&self) -> Option<&[String]> {
+        self.version_args.as_deref()
     }
 
     pub(crate) fn stop_policy(&self) -> StopPolicy {
@@ -136,11 +125,7 @@ impl Description {
     /// Returns whether the id is valid, and the form of a valid id.
     pub(crate) fn check_conversation(&self, id: &str) -> (bool, String) {
         match &self.conversation {
-            Some(pattern) => {
-                let inner = pattern.as_str();
-                let inner = inner.strip_prefix("^(?:").and_then(|it| it.strip_suffix(")$"));
-                (pattern.is_match(id), format!("a match of {:?}", inner.unwrap_or_default()))
-            }
+            Some((pattern, whole)) => (whole.is_match(id), format!("a match of {pattern:?}")),
             // The program could parse it as a flag.
             None => (
                 !id.is_empty() && !id.starts_with('-'),
@@ -149,69 +134,57 @@ impl Description {
         }
     }
 
-    pub(crate) fn one_shot(
+    pub(crate) fn command(
         &self,
         name: &str,
-        seat: &AgentSettings,
+        mode: AgentMode,
+        settings: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
-        self.fill(&self.args, name, seat, conversation)
-    }
-
-    pub(crate) fn interactive(
-        &self,
-        name: &str,
-        seat: &AgentSettings,
-        conversation: Option<&str>,
-    ) -> Result<Invocation, AgentError> {
-        let template = self.interactive.as_ref();
-        let template =
-            template.ok_or_else(|| AgentError::unsupported(name, AgentFeature::Terminal))?;
-        self.fill(template, name, seat, conversation)
-    }
-
-    fn fill(
-        &self,
-        template: &ArgTemplate,
-        name: &str,
-        seat: &AgentSettings,
-        conversation: Option<&str>,
-    ) -> Result<Invocation, AgentError> {
+        let unsupported = |feature| AgentError::unsupported(name, feature);
+        let template = match mode {
+            AgentMode::OneShot => &self.args,
+            AgentMode::Interactive => self
+                .interactive
+                .as_ref()
+                .ok_or_else(|| unsupported("interactive use in a terminal"))?,
+        };
         let wanted = [
-            (seat.model.is_some(), Placeholder::Model, AgentFeature::Model),
-            (seat.turns.is_some(), Placeholder::Turns, AgentFeature::Turns),
-            (conversation.is_some(), Placeholder::Conversation, AgentFeature::Conversation),
+            (settings.model.is_some(), "model", "a choice of model"),
+            (settings.turns.is_some(), "turns", TURNS),
+            (conversation.is_some(), "conversation", "resuming a conversation"),
         ];
-        for (wanted, placeholder, part) in wanted {
+        for (wanted, placeholder, feature) in wanted {
             if wanted && !template.has(placeholder) {
-                return Err(AgentError::unsupported(name, part));
+                return Err(unsupported(feature));
             }
         }
-        let permissions = match seat.permissions {
-            Permissions::Default => None,
-            Permissions::ReadOnly => Some(PermissionName::ReadOnly),
-            Permissions::Edit => Some(PermissionName::Edit),
-            Permissions::All => Some(PermissionName::All),
+        let permissions = match settings.permissions {
+            Permissions::Default => Some(&[][..]),
+            Permissions::ReadOnly => self.permissions.read_only.as_deref(),
+            Permissions::Edit => self.permissions.edit.as_deref(),
+            Permissions::All => self.permissions.all.as_deref(),
         };
-        let permissions = match permissions {
-            None => &[][..],
-            Some(wanted) => self
-                .permissions
-                .get(&wanted)
-                .ok_or_else(|| AgentError::unsupported(name, AgentFeature::Permissions))?,
-        };
-        let turns = seat.turns.map(|turns| turns.to_string());
+        let permissions = permissions.ok_or_else(|| unsupported(PERMISSIONS))?;
+        let turns = settings.turns.map(|turns| turns.to_string());
         let values = TemplateValues {
-            model: seat.model.as_deref(),
+            model: settings.model.as_deref(),
             conversation,
             turns: turns.as_deref(),
-            args: permissions.iter().chain(&seat.args).map(String::as_str).collect(),
+            args: permissions.iter().chain(&settings.args).map(String::as_str).collect(),
         };
-        let start = Invocation::of(&self.program).args(template.fill(&values));
-        Ok(self.env.iter().fold(start, |start, (name, value)| start.set(name, value)))
+        let command = Invocation::of(&self.program).args(template.fill(&values));
+        Ok(self.env.iter().fold(command, |command, (name, value)| command.set(name, value)))
     }
 
     pub(crate) fn format(description: &Arc<Self>) -> Box<dyn OutputFormat> {
         Box::new(output::DescribedFormat::new(Arc::clone(description)))
     }
+}
+
+/// Compiles the regular expression of a key.
+fn parse_pattern(key: &str, pattern: &str) -> Result<Regex, DescriptionError> {
+    Regex::new(pattern).map_err(|error| {
+        DescriptionError(format!("{key}: invalid regular expression {pattern:?}: {error}"))
+    })
 }

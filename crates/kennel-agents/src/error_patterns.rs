@@ -17,97 +17,43 @@ pub(crate) fn by_status(status: u64, text: &str) -> Option<VerdictKind> {
     }
 }
 
-const OVERLOAD_TEXTS: &[&str] = &["overloaded", "at capacity", "high demand", "try again later"];
+const OVERLOAD_TEXTS: &str = "overloaded|at capacity|high demand|try again later";
 
-/// Texts by kind of error, in lower case. The first match counts, so the more specific ones come
-/// first.
-const ERROR_TEXTS: &[(VerdictKind, &[&str])] = &[
+/// Texts by kind of error, in lower case, with a bar between two texts. The first match counts, so
+/// the more specific ones come first.
+const ERROR_TEXTS: [(VerdictKind, &str); 5] = [
     (
         VerdictKind::Auth,
-        &[
-            "invalid api key",
-            "invalid x-api-key",
-            "api key not valid",
-            "api_key_invalid",
-            "missing api key",
-            "failed to authenticate",
-            "authentication_error",
-            "authentication_failed",
-            "authentication failed",
-            "unauthenticated",
-            "unauthorized",
-            "permission_denied",
-            "not logged in",
-            "please run /login",
-            "please log in",
-            "please sign in",
-            "oauth token has expired",
-            "refresh token",
-            "set an auth method",
-            "missing environment variable",
-        ],
+        "invalid api key|invalid x-api-key|api key not valid|api_key_invalid|missing api key|\
+         failed to authenticate|authentication_error|authentication_failed|\
+         authentication failed|unauthenticated|unauthorized|permission_denied|not logged in|\
+         please run /login|please log in|please sign in|oauth token has expired|refresh token|\
+         set an auth method|missing environment variable",
     ),
-    (VerdictKind::Overloaded, &["overloaded", "at capacity"]),
+    (VerdictKind::Overloaded, "overloaded|at capacity"),
     (
         VerdictKind::RateLimited,
-        &[
-            "rate limit",
-            "rate_limit",
-            "ratelimit",
-            "too many requests",
-            "usage limit",
-            "hit your limit",
-            "limit reached",
-            "resource_exhausted",
-            "quota exceeded",
-            "exceeded your quota",
-            "exceeded your current quota",
-            "exhausted your",
-        ],
+        "rate limit|rate_limit|ratelimit|too many requests|usage limit|hit your limit|\
+         limit reached|resource_exhausted|quota exceeded|exceeded your quota|\
+         exceeded your current quota|exhausted your",
     ),
     (
         VerdictKind::Server,
-        &[
-            "internal server error",
-            "experiencing high demand",
-            "bad gateway",
-            "service unavailable",
-            "gateway timeout",
-            "server_error",
-            "server error",
-        ],
+        "internal server error|experiencing high demand|bad gateway|service unavailable|\
+         gateway timeout|server_error|server error",
     ),
     (
         VerdictKind::Unreachable,
-        &[
-            "unable to connect",
-            "cannot connect",
-            "connection refused",
-            "connectionrefused",
-            "connection failed",
-            "connection error",
-            "econnrefused",
-            "econnreset",
-            "enotfound",
-            "etimedout",
-            "ehostunreach",
-            "enetunreach",
-            "eai_again",
-            "fetch failed",
-            "network error",
-            "socket hang up",
-            "error sending request",
-            "stream disconnected",
-            "waiting for network",
-            "failed to lookup address",
-            "could not resolve",
-            "request timed out",
-        ],
+        "unable to connect|cannot connect|connection refused|connectionrefused|\
+         connection failed|connection error|econnrefused|econnreset|enotfound|etimedout|\
+         ehostunreach|enetunreach|eai_again|fetch failed|network error|socket hang up|\
+         error sending request|stream disconnected|waiting for network|\
+         failed to lookup address|could not resolve|request timed out",
     ),
 ];
 
-fn contains_any(text: &str, patterns: &[&str]) -> bool {
-    patterns.iter().any(|pattern| text.contains(pattern))
+fn contains_any(text: &str, patterns: &str) -> bool {
+    patterns.split('|').any(|pattern| text.contains(pattern))
 }
 
 /// Returns the verdict for an error text, if the text is known.

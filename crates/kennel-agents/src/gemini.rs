@@ -4,60 +4,55 @@
 //! repeated as one), `tool_use`, `tool_result`, `error`, and finally `result`. It reports retries
 //! on standard error, with stack traces.
 
-use kennel_types::{AgentSettings, Permissions, VerdictKind};
+use kennel_types::{AgentSettings, Permissions, UsageScope, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent_event::{AgentEvent, EventSink};
+use crate::agent::{AgentMode, BuiltInAgent, UUID};
+use crate::agent_event::AgentEvent;
 use crate::attempt_end::{AttemptEnd, ProcessEnd};
-use crate::error::{AgentError, AgentFeature};
+use crate::error::{AgentError, TURNS};
 use crate::error_patterns;
 use crate::invocation::Invocation;
-use crate::json::{ErrorMessage, JsonCount, JsonText, ToolSummary, usage_with_cached};
-use crate::output_format::{KeptOutput, OutcomeOverride, OutputFormat, ParsedLine, StartFailure};
-use crate::parse_state::{AgentFailure, ParseState, ReportedOutcome};
+use crate::json::{ErrorMessage, Json, JsonCount, JsonText, ToolSummary, usage_with_cached};
+use crate::output_format::{KeptOutput, OutcomeOverride, OutputFormat, StartFailure, UnknownLine};
+use crate::parse_state::{AgentFailure, ParseState, Recorder, ReportedOutcome};
 use crate::stop_policy::{StopPolicy, StopSignal};
 
-pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
-    signal: StopSignal::Term,
-    whole_tree: true,
-    kill_after_result: false,
-    why: "it restarts itself as a second process: SIGTERM to the first alone has no effect for a long time",
+pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
+    name: "gemini",
+    command,
+    conversation: UUID,
+    stop_policy: StopPolicy {
+        signal: StopSignal::Term,
+        whole_tree: true,
+        kill_after_result: false,
+        why: "it restarts itself as a second process: SIGTERM to the first alone has no effect for a long time",
+    },
+    usage_scope: UsageScope::Attempt,
+    format: || Box::<GeminiFormat>::default(),
 };
 
-pub(crate) fn one_shot(
-    seat: &AgentSettings,
+fn command(
+    mode: AgentMode,
+    settings: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
-    let start = Invocation::of("gemini").args(["--output-format", "stream-json"]);
-    with_seat(start, seat, conversation)
-}
-
-pub(crate) fn interactive(
-    seat: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
-    with_seat(Invocation::of("gemini"), seat, conversation)
-}
-
-fn with_seat(
-    start: Invocation,
-    seat: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
-    if seat.turns.is_some() {
-        return Err(AgentError::unsupported("gemini", AgentFeature::Turns));
+    if settings.turns.is_some() {
+        return Err(AgentError::unsupported("gemini", TURNS));
     }
-    let mode = match seat.permissions {
+    let format = (mode == AgentMode::OneShot).then_some("stream-json");
+    let approval = match settings.permissions {
         Permissions::Default => None,
         Permissions::ReadOnly => Some("plan"),
         Permissions::Edit => Some("auto_edit"),
         Permissions::All => Some("yolo"),
     };
-    Ok(start
-        .flag("--model", seat.model.as_ref())
-        .flag("--approval-mode", mode)
+    Ok(Invocation::of("gemini")
+        .flag("--output-format", format)
+        .flag("--model", settings.model.as_ref())
+        .flag("--approval-mode", approval)
         .flag("--resume", conversation)
-        .args(&seat.args))
+        .args(&settings.args))
 }
 
 /// Error texts by which it reports that it can't start.
@@ -80,22 +75,14 @@ pub(crate) struct GeminiFormat;
 struct GeminiLine<'a> {
     #[serde(borrow, rename = "type")]
     kind: JsonText<'a>,
-    #[serde(borrow)]
     session_id: JsonText<'a>,
-    #[serde(borrow)]
     role: JsonText<'a>,
-    #[serde(borrow)]
     content: JsonText<'a>,
-    #[serde(borrow)]
     tool_name: JsonText<'a>,
-    #[serde(borrow)]
     tool_id: JsonText<'a>,
-    parameters: ToolSummary,
-    #[serde(borrow)]
+    parameters: Json<ToolSummary>,
     status: JsonText<'a>,
-    #[serde(borrow)]
     message: JsonText<'a>,
-    #[serde(borrow)]
     error: Option<ErrorMessage<'a>>,
     stats: Option<GeminiStats>,
 }
@@ -109,47 +96,40 @@ struct GeminiStats {
 }
 
 impl OutputFormat for GeminiFormat {
-    fn parse_line(
-        &mut self,
-        line: &[u8],
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) -> ParsedLine {
-        let Ok(line) = serde_json::from_slice::<GeminiLine<'_>>(line) else {
-            return ParsedLine::Unknown;
-        };
+    fn parse_line(&mut self, line: &[u8], recorder: &mut Recorder<'_>) -> Result<(), UnknownLine> {
+        let line: GeminiLine<'_> = serde_json::from_slice(line)?;
         match &*line.kind {
             "init" => {
-                state.set_working();
-                state.set_conversation(&line.session_id, emit);
+                recorder.state.set_working();
+                recorder.set_conversation(&line.session_id);
             }
             "message" if &*line.role == "assistant" => {
-                state.set_working();
-                state.add_text(&line.content, emit);
+                recorder.state.set_working();
+                recorder.add_text(&line.content);
             }
             "message" => {}
-            "tool_use" => state.start_tool(&line.tool_id, &line.tool_name, &line.parameters, emit),
+            "tool_use" => recorder.start_tool(&line.tool_id, &line.tool_name, &line.parameters.0),
             "tool_result" => {
-                state.set_working();
+                recorder.state.set_working();
                 let failed = &*line.status != "success";
-                emit(AgentEvent::ToolEnded { id: &line.tool_id, failed });
+                recorder.emit(AgentEvent::ToolEnded { id: &line.tool_id, failed });
             }
-            "error" => emit(AgentEvent::Notice { text: &line.message }),
-            "result" => return result(&line, state, emit),
-            _ => return ParsedLine::Unknown,
+            "error" => recorder.emit(AgentEvent::Notice { text: &line.message }),
+            "result" => return result(&line, recorder),
+            _ => return Err(UnknownLine),
         }
-        ParsedLine::Known
+        Ok(())
     }
 
-    fn parse_error_line(&mut self, line: &str, state: &mut ParseState, emit: EventSink<'_>) {
+    fn parse_error_line(&mut self, line: &str, recorder: &mut Recorder<'_>) {
         if line.starts_with("Attempt ") && line.contains("Retrying") {
             let after = error_patterns::retry_delay(line);
-            state.retry_after = after.or(state.retry_after);
-            state.note_retry(line, after, emit);
+            recorder.state.retry_after = after.or(recorder.state.retry_after);
+            recorder.note_retry(line, after);
         }
     }
 
-    fn start_failures(&self) -> &[StartFailure] {
+    fn start_failures(&self) -> &'static [StartFailure] {
         START_FAILURES
     }
 
@@ -173,19 +153,19 @@ impl OutputFormat for GeminiFormat {
     }
 }
 
-fn result(line: &GeminiLine<'_>, state: &mut ParseState, emit: EventSink<'_>) -> ParsedLine {
+fn result(line: &GeminiLine<'_>, recorder: &mut Recorder<'_>) -> Result<(), UnknownLine> {
     if let Some(stats) = line.stats {
         let usage = usage_with_cached(stats.input_tokens, stats.cached, stats.output_tokens);
-        state.set_usage(usage, emit);
+        recorder.set_usage(usage);
     }
     let text = line.error.as_ref().map_or("", |error| &*error.message);
     match &*line.status {
-        "success" if line.error.is_none() => state.succeed("result: success"),
+        "success" if line.error.is_none() => recorder.state.succeed("result: success"),
         "error" if text.contains("max session turns") => {
-            state.fail(AgentFailure::new(VerdictKind::MaxTurns, text));
+            recorder.state.fail(AgentFailure::new(VerdictKind::MaxTurns, text));
         }
-        "error" => state.fail(AgentFailure::classify(None, text)),
-        _ => return ParsedLine::Unknown,
+        "error" => recorder.state.fail(AgentFailure::classify(None, text)),
+        _ => return Err(UnknownLine),
     }
-    ParsedLine::Known
+    Ok(())
 }

@@ -3,16 +3,22 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
-use kennel_types::TokenUsage;
-use kennel_types::beginning_of;
+use kennel_types::{TokenUsage, beginning_of};
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A string, borrowed if it has no escapes. A value of another type becomes an empty string.
-///
-/// Serde always copies a field of type `Option<Cow<str>>`.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct JsonText<'a>(pub(crate) Cow<'a, str>);
+/// A value that is the default if the JSON value has another type.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+/// A string, borrowed if it has no escapes. Serde would always copy an `Option<Cow<str>>`.
+pub(crate) type JsonText<'a> = Json<Cow<'a, str>>;
+pub(crate) type JsonCount = Json<u64>;
+pub(crate) type JsonNumber = Json<Option<f64>>;
+pub(crate) type JsonBool = Json<Option<bool>>;
+pub(crate) type JsonList<T> = Json<Vec<T>>;
 
 impl std::ops::Deref for JsonText<'_> {
     type Target = str;
@@ -22,192 +28,119 @@ impl std::ops::Deref for JsonText<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for JsonText<'a> {
+impl<'de, T: FromJson<'de>> Deserialize<'de> for Json<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonTextVisitor)
+        deserializer.deserialize_any(FromJsonVisitor(PhantomData)).map(Self)
     }
 }
 
-struct JsonTextVisitor;
+/// Converts the JSON types that a type supports; the others become the default.
+pub(crate) trait FromJson<'de>: Default {
+    fn from_bool(_: bool) -> Self {
+        Self::default()
+    }
 
-/// Implements the visitor methods of these types with a default value.
-macro_rules! ignore_types {
-    ($lifetime:lifetime, $value:expr; $($what:ident),*) => {
-        $(ignore_types!(@ $lifetime, $value, $what);)*
-    };
-    (@ $l:lifetime, $value:expr, unit) => {
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-    };
-    (@ $l:lifetime, $value:expr, bool) => {
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-    };
-    (@ $l:lifetime, $value:expr, numbers) => {
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok($value)
-        }
+    /// Counts, delays and prices don't need the precision of huge integers.
+    fn from_number(_: f64) -> Self {
+        Self::default()
+    }
 
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok($value)
-        }
+    fn from_text(_: Cow<'de, str>) -> Self {
+        Self::default()
+    }
 
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-    };
-    (@ $l:lifetime, $value:expr, str) => {
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-    };
-    (@ $l:lifetime, $value:expr, seq) => {
-        fn visit_seq<A: SeqAccess<$l>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            while seq.next_element::<IgnoredAny>()?.is_some() {}
-            Ok($value)
-        }
-    };
-    (@ $l:lifetime, $value:expr, map) => {
-        fn visit_map<A: MapAccess<$l>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            Ok($value)
-        }
-    };
+    fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
 }
 
-impl<'de> Visitor<'de> for JsonTextVisitor {
-    type Value = JsonText<'de>;
+struct FromJsonVisitor<T>(PhantomData<T>);
+
+impl<'de, T: FromJson<'de>> Visitor<'de> for FromJsonVisitor<T> {
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<JsonText<'de>, E> {
-        Ok(JsonText(Cow::Borrowed(text)))
+    fn visit_unit<E>(self) -> Result<T, E> {
+        Ok(T::default())
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<JsonText<'de>, E> {
-        Ok(JsonText(Cow::Owned(text.to_owned())))
+    fn visit_bool<E>(self, value: bool) -> Result<T, E> {
+        Ok(T::from_bool(value))
     }
 
-    ignore_types!('de, JsonText::default(); unit, bool, numbers, seq, map);
+    fn visit_u64<E>(self, number: u64) -> Result<T, E> {
+        Ok(T::from_number(number as f64))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<T, E> {
+        Ok(T::from_number(number as f64))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<T, E> {
+        Ok(T::from_number(number))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<T, E> {
+        Ok(T::from_text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<T, E> {
+        Ok(T::from_text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::from_list(list)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::from_map(map)
+    }
 }
 
-/// A whole number; 0 for a value of another type.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct JsonCount(pub(crate) u64);
-
-impl<'de> Deserialize<'de> for JsonCount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonNumberVisitor).map(|number| Self(number.whole))
+impl<'de: 'a, 'a> FromJson<'de> for Cow<'a, str> {
+    fn from_text(text: Cow<'de, str>) -> Self {
+        text
     }
 }
 
-/// A number; `None` for a value of another type.
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(crate) struct JsonNumber(pub(crate) Option<f64>);
-
-impl<'de> Deserialize<'de> for JsonNumber {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonNumberVisitor).map(|number| Self(number.exact))
-    }
-}
-
-#[derive(Default)]
-struct ParsedNumber {
-    whole: u64,
-    exact: Option<f64>,
-}
-
-struct JsonNumberVisitor;
-
-impl<'de> Visitor<'de> for JsonNumberVisitor {
-    type Value = ParsedNumber;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<ParsedNumber, E> {
-        // It is a delay or a price: the precision of huge ones doesn't matter.
-        Ok(ParsedNumber { whole: number, exact: Some(number as f64) })
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<ParsedNumber, E> {
-        // It is a delay or a price: the precision of huge ones doesn't matter.
-        Ok(ParsedNumber { whole: u64::try_from(number).unwrap_or(0), exact: Some(number as f64) })
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<ParsedNumber, E> {
+impl FromJson<'_> for u64 {
+    fn from_number(number: f64) -> Self {
         // Saturates, and converts negative numbers and NaN to 0.
-        Ok(ParsedNumber { whole: number as u64, exact: Some(number) })
-    }
-
-    ignore_types!('de, ParsedNumber::default(); unit, bool, str, seq, map);
-}
-
-/// A boolean; `None` for a value of another type.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct JsonBool(pub(crate) Option<bool>);
-
-impl<'de> Deserialize<'de> for JsonBool {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonBoolVisitor)
+        number as Self
     }
 }
 
-struct JsonBoolVisitor;
-
-impl<'de> Visitor<'de> for JsonBoolVisitor {
-    type Value = JsonBool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_bool<E>(self, truth: bool) -> Result<JsonBool, E> {
-        Ok(JsonBool(Some(truth)))
-    }
-
-    ignore_types!('de, JsonBool::default(); unit, numbers, str, seq, map);
-}
-
-/// A list; empty for a value of another type.
-#[derive(Debug)]
-pub(crate) struct JsonList<T>(pub(crate) Vec<T>);
-
-impl<T> Default for JsonList<T> {
-    fn default() -> Self {
-        Self(Vec::new())
+impl FromJson<'_> for Option<f64> {
+    fn from_number(number: f64) -> Self {
+        Some(number)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonList<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonListVisitor(std::marker::PhantomData))
+impl FromJson<'_> for Option<bool> {
+    fn from_bool(value: bool) -> Self {
+        Some(value)
     }
 }
 
-struct JsonListVisitor<T>(std::marker::PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for JsonListVisitor<T> {
-    type Value = JsonList<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
+impl<'de, T: Deserialize<'de>> FromJson<'de> for Vec<T> {
+    fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        Self::deserialize(SeqAccessDeserializer::new(list))
     }
+}
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<JsonList<T>, A::Error> {
-        let mut all = Vec::new();
-        while let Some(one) = seq.next_element()? {
-            all.push(one);
-        }
-        Ok(JsonList(all))
-    }
-
-    ignore_types!('de, JsonList::default(); unit, bool, numbers, str, map);
+/// Returns the price in millionths of a dollar.
+pub(crate) fn cost_micros(dollars: Option<f64>) -> u64 {
+    // Saturates, and converts negative numbers and NaN to 0.
+    (dollars.unwrap_or(0.0) * 1e6).round() as u64
 }
 
 /// An error object, as several agents print it.
@@ -252,45 +185,26 @@ const MAX_SUMMARY: usize = 120;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct ToolSummary(pub(crate) String);
 
-impl<'de> Deserialize<'de> for ToolSummary {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ToolSummaryVisitor)
-    }
-}
-
-struct ToolSummaryVisitor;
-
-impl<'de> Visitor<'de> for ToolSummaryVisitor {
-    type Value = ToolSummary;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
+impl<'de> FromJson<'de> for ToolSummary {
+    fn from_text(text: Cow<'de, str>) -> Self {
+        Self(one_line(&text))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<ToolSummary, E> {
-        Ok(ToolSummary(one_line(text)))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToolSummary, A::Error> {
-        let mut best: Option<(usize, String)> = None;
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut best = (SUMMARY_KEYS.len(), String::new());
         while let Some(key) = map.next_key::<JsonText<'de>>()? {
             let rank = SUMMARY_KEYS.iter().position(|name| *name == &*key);
-            match rank {
-                Some(rank) if best.as_ref().is_none_or(|(other, _)| rank < *other) => {
-                    let text = map.next_value::<JsonText<'de>>()?;
-                    if !text.is_empty() {
-                        best = Some((rank, one_line(&text)));
-                    }
-                }
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+            let Some(rank) = rank.filter(|rank| *rank < best.0) else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let text = map.next_value::<JsonText<'de>>()?;
+            if !text.is_empty() {
+                best = (rank, one_line(&text));
             }
         }
-        Ok(ToolSummary(best.map(|(_, text)| text).unwrap_or_default()))
+        Ok(Self(best.1))
     }
-
-    ignore_types!('de, ToolSummary::default(); unit, bool, numbers, seq);
 }
 
 /// Returns the start of a text as one line.
@@ -329,7 +243,7 @@ mod tests {
         #[serde(borrow, default)]
         list: JsonList<JsonText<'a>>,
         #[serde(default)]
-        about: ToolSummary,
+        about: Json<ToolSummary>,
     }
 
     #[test]
@@ -353,15 +267,15 @@ mod tests {
             assert_eq!(line.amount.0.is_some(), numbers.contains(&value));
             assert_eq!(line.truth.0, (value == "true").then_some(true));
             assert_eq!(line.list.0.len(), if value == "[1,{}]" { 2 } else { 0 });
-            assert_eq!(line.about.0, if value == "\"x\"" { "x" } else { "" });
+            assert_eq!(line.about.0.0, if value == "\"x\"" { "x" } else { "" });
         }
     }
 
     #[test]
     fn summarizes_a_tool_in_one_short_line() {
         let input = r#"{"description":"d","command":"echo\n  two\tlines","n":1}"#;
-        let about: ToolSummary = serde_json::from_str(input).unwrap();
-        assert_eq!(about.0, "echo two lines");
+        let about: Json<ToolSummary> = serde_json::from_str(input).unwrap();
+        assert_eq!(about.0.0, "echo two lines");
         let long = "wörd ".repeat(100);
         assert!(one_line(&long).chars().count() <= MAX_SUMMARY + 1);
         assert_eq!(one_line(&"ü".repeat(1000)).chars().last(), Some('…'));

@@ -7,11 +7,11 @@
 //! emits [`AgentEvent`]s, and returns the verdict at the end.
 //!
 //! ```text
-//! Seat ── Agent ──> Invocation ──> (a process, started by the caller)
-//!            │                            │ bytes
-//!            └──────> OutputReader <──────┘
-//!                       │ AgentEvent, AgentEvent, …
-//!                       └ finish(how it ended) ──> FinishedAttempt: verdict, conversation, usage, answer
+//! AgentSettings ── Agent ──> Invocation ──> (a process, started by the caller)
+//!                     │                            │ bytes
+//!                     └──────> OutputReader <──────┘
+//!                                │ AgentEvent, AgentEvent, …
+//!                                └ finish(AttemptEnd) ──> FinishedAttempt: verdict, conversation, usage, answer
 //! ```
 //!
 //! The verdict depends on three things: the result in the program's own format, its output streams,
@@ -19,10 +19,10 @@
 //!
 //! ```
 //! use kennel_agents::{Agent, AttemptEnd, EndedBy, OutputStream, ProcessEnd};
-//! use kennel_types::{Seat, VerdictKind};
+//! use kennel_types::{AgentSettings, VerdictKind};
 //!
-//! let seat = Seat { agent: "codex".to_owned(), ..Seat::default() };
-//! let agent = Agent::of(&seat)?;
+//! let settings = AgentSettings { agent: "codex".to_owned(), ..AgentSettings::default() };
+//! let agent = Agent::of(&settings)?;
 //! let mut reader = agent.reader();
 //! reader.read(OutputStream::Stdout, b"{\"type\":\"turn.star", &mut |_| {});
 //! let end = AttemptEnd { end: ProcessEnd::Exited(0), ended_by: EndedBy::Itself };
@@ -55,7 +55,7 @@ mod stop_policy;
 pub use agent::Agent;
 pub use agent_event::AgentEvent;
 pub use attempt_end::{AttemptEnd, EndedBy, ProcessEnd};
-pub use error::{AgentError, ConversationError, DescriptionError};
+pub use error::{AgentError, DescriptionError};
 pub use invocation::Invocation;
 pub use lines::MAX_LINE_BYTES;
 pub use reader::{FinishedAttempt, OutputReader, OutputStream};

@@ -6,68 +6,74 @@
 
 use std::time::Duration;
 
-use kennel_types::{AgentSettings, Permissions, TokenUsage, VerdictKind};
+use kennel_types::{AgentSettings, Permissions, TokenUsage, UsageScope, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent_event::{AgentEvent, EventSink};
-use crate::error::{AgentError, AgentFeature};
+use crate::agent::{AgentMode, BuiltInAgent, ConversationForm};
+use crate::agent_event::AgentEvent;
+use crate::error::{AgentError, PERMISSIONS, TURNS};
 use crate::invocation::Invocation;
-use crate::json::{JsonCount, JsonNumber, JsonText, ToolSummary};
-use crate::output_format::{OutputFormat, ParsedLine, StartFailure};
-use crate::parse_state::{AgentFailure, ParseState};
+use crate::json::{Json, JsonCount, JsonNumber, JsonText, ToolSummary, cost_micros};
+use crate::output_format::{OutputFormat, StartFailure, UnknownLine};
+use crate::parse_state::{AgentFailure, Recorder};
 use crate::stop_policy::{StopPolicy, StopSignal};
 
-pub(crate) const STOP_POLICY: StopPolicy = StopPolicy {
-    signal: StopSignal::Term,
-    whole_tree: true,
-    kill_after_result: false,
-    why: "SIGTERM ends it immediately and leaves its tool alive, so the tool gets the signal too",
+pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
+    name: "opencode",
+    command,
+    conversation: ConversationForm {
+        is_valid: |id| {
+            let rest = id.strip_prefix("ses_").unwrap_or_default();
+            (1..=128).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+        },
+        description: "\"ses_\" followed by letters and digits",
+    },
+    stop_policy: StopPolicy {
+        signal: StopSignal::Term,
+        whole_tree: true,
+        kill_after_result: false,
+        why: "SIGTERM ends it immediately and leaves its tool alive, so the tool gets the signal too",
+    },
+    usage_scope: UsageScope::Attempt,
+    format: || Box::<OpencodeFormat>::default(),
 };
 
-pub(crate) fn one_shot(
-    seat: &AgentSettings,
+fn command(
+    mode: AgentMode,
+    settings: &AgentSettings,
     conversation: Option<&str>,
 ) -> Result<Invocation, AgentError> {
-    let start = Invocation::of("opencode").args(["run", "--format", "json"]);
-    let start = with_seat(start, seat, conversation)?;
-    let start = if seat.permissions == Permissions::All { start.args(["--auto"]) } else { start };
-    Ok(start.args(&seat.args))
-}
-
-pub(crate) fn interactive(
-    seat: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
-    if seat.permissions == Permissions::All {
-        return Err(AgentError::not_interactive("opencode", AgentFeature::Permissions));
+    if settings.turns.is_some() {
+        return Err(AgentError::unsupported("opencode", TURNS));
     }
-    Ok(with_seat(Invocation::of("opencode"), seat, conversation)?.args(&seat.args))
-}
-
-fn with_seat(
-    start: Invocation,
-    seat: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
-    if seat.turns.is_some() {
-        return Err(AgentError::unsupported("opencode", AgentFeature::Turns));
-    }
-    let start = start.flag("--model", seat.model.as_ref());
-    let start = match seat.permissions {
-        Permissions::Default | Permissions::All => start,
-        Permissions::ReadOnly => start.args(["--agent", "plan"]).set(
+    let mut auto = None;
+    let command = match mode {
+        AgentMode::OneShot => Invocation::of("opencode").args(["run", "--format", "json"]),
+        AgentMode::Interactive => Invocation::of("opencode"),
+    };
+    let command = command.flag("--model", settings.model.as_ref());
+    let command = match settings.permissions {
+        Permissions::Default => command,
+        Permissions::ReadOnly => command.args(["--agent", "plan"]).set(
             "OPENCODE_PERMISSION",
             r#"{"edit":"deny","bash":"deny","external_directory":"deny"}"#,
         ),
-        Permissions::Edit => start.set(
+        Permissions::Edit => command.set(
             "OPENCODE_PERMISSION",
             r#"{"edit":"allow","bash":"deny","external_directory":"deny"}"#,
         ),
+        Permissions::All if mode == AgentMode::Interactive => {
+            return Err(AgentError::not_interactive("opencode", PERMISSIONS));
+        }
+        Permissions::All => {
+            auto = Some("--auto");
+            command
+        }
     };
-    Ok(start.flag("--session", conversation))
+    Ok(command.flag("--session", conversation).args(auto).args(&settings.args))
 }
 
-/// OpencodeError texts by which it reports that it can't start.
+/// Error texts by which it reports that it can't start.
 const START_FAILURES: &[StartFailure] = &[
     ("Session not found", VerdictKind::StaleConversation),
     // For an unknown argument it prints only its usage.
@@ -87,11 +93,9 @@ pub(crate) struct OpencodeFormat {
 struct OpencodeLine<'a> {
     #[serde(borrow, rename = "type")]
     kind: JsonText<'a>,
-    #[serde(borrow, rename = "sessionID")]
+    #[serde(rename = "sessionID")]
     session: JsonText<'a>,
-    #[serde(borrow)]
     part: Option<OpencodePart<'a>>,
-    #[serde(borrow)]
     error: Option<OpencodeError<'a>>,
 }
 
@@ -100,13 +104,10 @@ struct OpencodeLine<'a> {
 struct OpencodePart<'a> {
     #[serde(borrow)]
     text: JsonText<'a>,
-    #[serde(borrow)]
     tool: JsonText<'a>,
-    #[serde(borrow, rename = "callID")]
+    #[serde(rename = "callID")]
     call: JsonText<'a>,
-    #[serde(borrow)]
     state: Option<OpencodeToolState<'a>>,
-    #[serde(borrow)]
     reason: JsonText<'a>,
     tokens: Option<OpencodeTokens>,
     cost: JsonNumber,
@@ -117,7 +118,7 @@ struct OpencodePart<'a> {
 struct OpencodeToolState<'a> {
     #[serde(borrow)]
     status: JsonText<'a>,
-    input: ToolSummary,
+    input: Json<ToolSummary>,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
@@ -141,7 +142,6 @@ struct OpencodeCache {
 struct OpencodeError<'a> {
     #[serde(borrow)]
     name: JsonText<'a>,
-    #[serde(borrow)]
     data: Option<OpencodeErrorData<'a>>,
 }
 
@@ -152,7 +152,7 @@ struct OpencodeErrorData<'a> {
     message: JsonText<'a>,
     #[serde(rename = "statusCode")]
     status: JsonCount,
-    #[serde(borrow, rename = "responseHeaders")]
+    #[serde(rename = "responseHeaders")]
     headers: Option<OpencodeHeaders<'a>>,
 }
 
@@ -164,49 +164,44 @@ struct OpencodeHeaders<'a> {
 }
 
 impl OutputFormat for OpencodeFormat {
-    fn parse_line(
-        &mut self,
-        line: &[u8],
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) -> ParsedLine {
-        let Ok(line) = serde_json::from_slice::<OpencodeLine<'_>>(line) else {
-            return ParsedLine::Unknown;
-        };
+    fn parse_line(&mut self, line: &[u8], recorder: &mut Recorder<'_>) -> Result<(), UnknownLine> {
+        let line: OpencodeLine<'_> = serde_json::from_slice(line)?;
         let none = OpencodePart::default();
         let part = line.part.as_ref().unwrap_or(&none);
         match &*line.kind {
             "step_start" => {
-                state.set_working();
-                state.next_text_is_new = true;
+                recorder.state.set_working();
+                recorder.state.next_text_is_new = true;
                 // A tool is reported only when it ends, so one may run until the step finishes.
-                state.maybe_tools = true;
+                recorder.state.maybe_tools = true;
             }
-            "text" => state.add_text(&part.text, emit),
-            "reasoning" => emit(AgentEvent::Thinking { text: &part.text }),
-            "tool_use" => tool(part, state, emit),
-            "step_finish" => self.step_finish(part, state, emit),
+            "text" => recorder.add_text(&part.text),
+            "reasoning" => recorder.emit(AgentEvent::Thinking { text: &part.text }),
+            "tool_use" => tool(part, recorder),
+            "step_finish" => self.step_finish(part, recorder),
             "error" => {
                 let error = line.error.as_ref();
-                state.fail(error.map_or_else(|| AgentFailure::classify(None, ""), failure));
+                recorder
+                    .state
+                    .fail(error.map_or_else(|| AgentFailure::classify(None, ""), failure));
             }
-            _ => return ParsedLine::Unknown,
+            _ => return Err(UnknownLine),
         }
-        state.set_conversation(&line.session, emit);
-        ParsedLine::Known
+        recorder.set_conversation(&line.session);
+        Ok(())
     }
 
-    fn start_failures(&self) -> &[StartFailure] {
+    fn start_failures(&self) -> &'static [StartFailure] {
         START_FAILURES
     }
 }
 
-fn tool(part: &OpencodePart<'_>, state: &mut ParseState, emit: EventSink<'_>) {
+fn tool(part: &OpencodePart<'_>, recorder: &mut Recorder<'_>) {
     let none = OpencodeToolState::default();
     let tool = part.state.as_ref().unwrap_or(&none);
-    state.start_tool(&part.call, &part.tool, &tool.input, emit);
+    recorder.start_tool(&part.call, &part.tool, &tool.input.0);
     let failed = &*tool.status != "completed";
-    emit(AgentEvent::ToolEnded { id: &part.call, failed });
+    recorder.emit(AgentEvent::ToolEnded { id: &part.call, failed });
 }
 
 fn failure(error: &OpencodeError<'_>) -> AgentFailure {
@@ -226,31 +221,25 @@ fn failure(error: &OpencodeError<'_>) -> AgentFailure {
 }
 
 impl OpencodeFormat {
-    fn step_finish(
-        &mut self,
-        part: &OpencodePart<'_>,
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) {
+    fn step_finish(&mut self, part: &OpencodePart<'_>, recorder: &mut Recorder<'_>) {
         if let Some(tokens) = part.tokens {
             let cache = tokens.cache.unwrap_or_default();
             self.sum += TokenUsage {
                 input_tokens: tokens.input.0.saturating_add(cache.write.0),
                 cached_tokens: cache.read.0,
                 output_tokens: tokens.output.0.saturating_add(tokens.reasoning.0),
-                // Saturates, and converts negative numbers and NaN to 0.
-                cost_micros: (part.cost.0.unwrap_or(0.0) * 1e6).round() as u64,
+                cost_micros: cost_micros(part.cost.0),
             };
-            state.set_usage(self.sum, emit);
+            recorder.set_usage(self.sum);
         }
-        state.add_turn();
-        state.maybe_tools = state.unknown_message;
+        recorder.state.add_turn();
+        recorder.state.maybe_tools = recorder.state.unknown_message;
         match &*part.reason {
-            "stop" => state.succeed("step_finish: stop"),
+            "stop" => recorder.state.succeed("step_finish: stop"),
             "tool-calls" => {}
             reason => {
                 let text = format!("step_finish: {reason}");
-                state.fail(AgentFailure::new(VerdictKind::Unknown, &text));
+                recorder.state.fail(AgentFailure::new(VerdictKind::Unknown, &text));
             }
         }
     }

@@ -2,18 +2,17 @@
 
 use kennel_types::VerdictKind;
 
-use crate::agent_event::EventSink;
 use crate::attempt_end::AttemptEnd;
-use crate::parse_state::{ParseState, ReportedOutcome};
+use crate::parse_state::{ParseState, Recorder, ReportedOutcome};
 
-/// Whether a format recognized a line.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ParsedLine {
-    Known,
-    /// This version of Kennel doesn't know such a line: it is kept as evidence, and otherwise
-    /// ignored.
-    Unknown,
+/// This version of Kennel doesn't know such a line: it is kept as evidence, and otherwise ignored.
+#[derive(Debug)]
+pub(crate) struct UnknownLine;
+
+impl From<serde_json::Error> for UnknownLine {
+    fn from(_: serde_json::Error) -> Self {
+        Self
+    }
 }
 
 /// An error text by which an agent reports that it can't start, with the verdict that it means.
@@ -22,17 +21,14 @@ pub(crate) type StartFailure = (&'static str, VerdictKind);
 /// Parses the output of one agent.
 pub(crate) trait OutputFormat: Send {
     /// Parses a line of standard output.
-    fn parse_line(
-        &mut self,
-        line: &[u8],
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) -> ParsedLine;
+    fn parse_line(&mut self, line: &[u8], recorder: &mut Recorder<'_>) -> Result<(), UnknownLine>;
 
     /// Parses a line of standard error.
-    fn parse_error_line(&mut self, _line: &str, _state: &mut ParseState, _emit: EventSink<'_>) {}
+    fn parse_error_line(&mut self, _line: &str, _recorder: &mut Recorder<'_>) {}
 
-    fn start_failures(&self) -> &[StartFailure];
+    fn start_failures(&self) -> &'static [StartFailure] {
+        &[]
+    }
 
     /// Returns an outcome that replaces the one the agent reported.
     fn override_outcome(

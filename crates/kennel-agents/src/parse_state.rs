@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use kennel_types::{EvidenceSource, beginning_of};
-use kennel_types::{TokenUsage, VerdictKind};
+use kennel_types::{EvidenceSource, TokenUsage, VerdictKind, beginning_of};
 
-use crate::agent_event::{AgentEvent, EventSink};
+use crate::agent_event::AgentEvent;
 use crate::error_patterns;
 use crate::excerpt::Excerpt;
 use crate::json::{ToolSummary, one_line};
@@ -61,7 +60,6 @@ pub(crate) struct AgentFailure {
 }
 
 impl AgentFailure {
-    /// A failure of this kind in the agent's result.
     pub(crate) fn new(kind: VerdictKind, text: &str) -> Self {
         let retry_after = error_patterns::retry_delay(text);
         Self { kind, text: text.to_owned(), retry_after, source: EvidenceSource::Result }
@@ -79,14 +77,6 @@ impl AgentFailure {
 }
 
 impl ParseState {
-    /// Sets the conversation, and emits it if it changed.
-    pub(crate) fn set_conversation(&mut self, id: &str, emit: EventSink<'_>) {
-        if !id.is_empty() && self.conversation.as_deref() != Some(id) {
-            self.conversation = Some(id.to_owned());
-            emit(AgentEvent::Conversation { id });
-        }
-    }
-
     /// Records that the agent works on the prompt, so that an earlier result was not the last one.
     pub(crate) fn set_working(&mut self) {
         self.started = true;
@@ -94,51 +84,8 @@ impl ParseState {
         self.gap_after_outcome = false;
     }
 
-    /// Adds text to the answer.
-    pub(crate) fn add_text(&mut self, text: &str, emit: EventSink<'_>) {
-        if text.is_empty() {
-            return;
-        }
-        let answer = self.answer.get_or_insert_default();
-        if std::mem::take(&mut self.next_text_is_new) {
-            answer.clear();
-        }
-        let room = MAX_LINE_BYTES.saturating_sub(answer.len());
-        answer.push_str(beginning_of(text, room));
-        emit(AgentEvent::Text { text });
-    }
-
-    /// Records that the agent starts a tool.
-    pub(crate) fn start_tool(
-        &mut self,
-        id: &str,
-        name: &str,
-        summary: &ToolSummary,
-        emit: EventSink<'_>,
-    ) {
-        self.set_working();
-        self.tools = self.tools.saturating_add(1);
-        self.next_text_is_new = true;
-        emit(AgentEvent::ToolBegan { id, name, about: summary.0.clone() });
-    }
-
-    /// Sets the total usage.
-    pub(crate) fn set_usage(&mut self, usage: TokenUsage, emit: EventSink<'_>) {
-        if self.usage != usage {
-            self.usage = usage;
-            emit(AgentEvent::Usage { usage });
-        }
-    }
-
-    /// Counts one more turn.
     pub(crate) fn add_turn(&mut self) {
         self.turns = Some(self.turns.unwrap_or(0).saturating_add(1));
-    }
-
-    /// Records that the agent retries a request by itself.
-    pub(crate) fn note_retry(&mut self, why: &str, after: Option<Duration>, emit: EventSink<'_>) {
-        self.last_error = Some(one_line(why));
-        emit(AgentEvent::Retrying { why, after });
     }
 
     pub(crate) fn fail(&mut self, mut failure: AgentFailure) {
@@ -164,5 +111,60 @@ impl ParseState {
     pub(crate) fn note_gap(&mut self) {
         self.gaps = true;
         self.gap_after_outcome = true;
+    }
+}
+
+/// Records what the output reports, and emits it as events.
+pub(crate) struct Recorder<'a> {
+    pub(crate) state: &'a mut ParseState,
+    pub(crate) sink: &'a mut dyn FnMut(AgentEvent<'_>),
+}
+
+impl Recorder<'_> {
+    pub(crate) fn emit(&mut self, event: AgentEvent<'_>) {
+        (self.sink)(event);
+    }
+
+    /// Sets the conversation, and emits it if it changed.
+    pub(crate) fn set_conversation(&mut self, id: &str) {
+        if !id.is_empty() && self.state.conversation.as_deref() != Some(id) {
+            self.state.conversation = Some(id.to_owned());
+            self.emit(AgentEvent::Conversation { id });
+        }
+    }
+
+    /// Adds text to the answer.
+    pub(crate) fn add_text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let answer = self.state.answer.get_or_insert_default();
+        if std::mem::take(&mut self.state.next_text_is_new) {
+            answer.clear();
+        }
+        let room = MAX_LINE_BYTES.saturating_sub(answer.len());
+        answer.push_str(beginning_of(text, room));
+        self.emit(AgentEvent::Text { text });
+    }
+
+    pub(crate) fn start_tool(&mut self, id: &str, name: &str, summary: &ToolSummary) {
+        self.state.set_working();
+        self.state.tools = self.state.tools.saturating_add(1);
+        self.state.next_text_is_new = true;
+        self.emit(AgentEvent::ToolBegan { id, name, about: summary.0.clone() });
+    }
+
+    /// Sets the total usage.
+    pub(crate) fn set_usage(&mut self, usage: TokenUsage) {
+        if self.state.usage != usage {
+            self.state.usage = usage;
+            self.emit(AgentEvent::Usage { usage });
+        }
+    }
+
+    /// Records that the agent retries a request by itself.
+    pub(crate) fn note_retry(&mut self, why: &str, after: Option<Duration>) {
+        self.state.last_error = Some(one_line(why));
+        self.emit(AgentEvent::Retrying { why, after });
     }
 }

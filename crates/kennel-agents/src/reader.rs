@@ -2,13 +2,13 @@
 
 use kennel_types::{Judged, Work};
 
-use crate::agent_event::{AgentEvent, EventSink};
+use crate::agent_event::AgentEvent;
 use crate::attempt_end::AttemptEnd;
 use crate::excerpt::{Excerpt, without_colors};
 use crate::judge;
 use crate::lines::{LineSplitter, MAX_LINE_BYTES, SplitLine};
-use crate::output_format::{KeptOutput, OutputFormat, ParsedLine};
-use crate::parse_state::ParseState;
+use crate::output_format::{KeptOutput, OutputFormat};
+use crate::parse_state::{ParseState, Recorder};
 
 /// The longest line of standard error that is parsed. Longer ones are still kept as evidence.
 const MAX_ERROR_LINE_BYTES: usize = 64 << 10;
@@ -34,8 +34,7 @@ pub struct FinishedAttempt {
 /// Reads the output of one attempt, in pieces of any size, and judges it at the end.
 ///
 /// Its memory doesn't grow with the output: it holds at most one line and the answer, each of at
-/// most
-/// [`MAX_LINE_BYTES`], and a few kilobytes of evidence.
+/// most [`MAX_LINE_BYTES`], and a few kilobytes of evidence.
 pub struct OutputReader {
     format: Box<dyn OutputFormat>,
     stdout: LineSplitter,
@@ -73,13 +72,16 @@ impl OutputReader {
         emit: &mut dyn FnMut(AgentEvent<'_>),
     ) {
         let Self { format, stdout, stderr, errors, torn, state } = self;
+        let mut recorder = Recorder { state, sink: emit };
         match stream {
             OutputStream::Stdout => stdout.read(bytes, &mut |next| match next {
-                SplitLine::Whole(line) => read_line(&mut **format, line, torn, state, emit),
+                SplitLine::Whole(line) => read_line(&mut **format, line, torn, &mut recorder),
                 SplitLine::TooLong(line) => {
-                    state.note_gap();
-                    state.add_unknown_line(line);
-                    emit(AgentEvent::Notice { text: "skipped a line of output that is too long" });
+                    recorder.state.note_gap();
+                    recorder.state.add_unknown_line(line);
+                    recorder.emit(AgentEvent::Notice {
+                        text: "skipped a line of output that is too long",
+                    });
                 }
             }),
             OutputStream::Stderr => {
@@ -87,7 +89,7 @@ impl OutputReader {
                 stderr.read(bytes, &mut |next| {
                     if let SplitLine::Whole(line) = next {
                         let line = without_colors(&String::from_utf8_lossy(line));
-                        format.parse_error_line(&line, state, emit);
+                        format.parse_error_line(&line, &mut recorder);
                     }
                 });
             }
@@ -121,13 +123,14 @@ impl OutputReader {
         end: &AttemptEnd,
         emit: &mut dyn FnMut(AgentEvent<'_>),
     ) -> FinishedAttempt {
+        let mut recorder = Recorder { state: &mut self.state, sink: emit };
         if let Some(line) = self.stdout.rest() {
             // A line without a newline may be complete. If it isn't, it is an unknown line.
-            read_line(&mut *self.format, line, &mut self.torn, &mut self.state, emit);
+            read_line(&mut *self.format, line, &mut self.torn, &mut recorder);
         }
         if let Some(line) = self.stderr.rest() {
             let line = without_colors(&String::from_utf8_lossy(line));
-            self.format.parse_error_line(&line, &mut self.state, emit);
+            self.format.parse_error_line(&line, &mut recorder);
         }
         let Self { format, errors, state, .. } = self;
         let (stdout, stderr) = (state.unknown_lines.text(), errors.text());
@@ -152,16 +155,15 @@ fn read_line(
     format: &mut dyn OutputFormat,
     line: &[u8],
     torn: &mut bool,
-    state: &mut ParseState,
-    emit: EventSink<'_>,
+    recorder: &mut Recorder<'_>,
 ) {
     let torn = std::mem::take(torn);
     if line.iter().all(u8::is_ascii_whitespace) {
         return;
     }
     // The rest of a torn line is not expected to be known.
-    if format.parse_line(line, state, emit) == ParsedLine::Unknown && !torn {
-        state.add_unknown_line(line);
+    if format.parse_line(line, recorder).is_err() && !torn {
+        recorder.state.add_unknown_line(line);
     }
 }
 

@@ -1,5 +1,7 @@
 //! How an agent is stopped before it is killed.
 
+use serde::Deserialize;
+
 /// The signal that asks an agent to stop, and its receivers. The pen kills what is left after the
 /// grace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,9 +18,11 @@ pub struct StopPolicy {
 }
 
 /// The signal that asks an agent to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopSignal {
     /// `SIGTERM`.
+    #[default]
     Term,
     /// `SIGINT`.
     Int,

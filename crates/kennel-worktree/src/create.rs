@@ -40,51 +40,28 @@ pub struct CreatedWorktree {
 
 /// A worktree was not created. [`remove`](crate::remove) removes any parts of it.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum CreateWorktreeError {
     /// Another program created the branch after the plan.
     #[error(
         "the branch {branch} was created by another program in the meantime; choose another name"
     )]
-    BranchTaken {
-        /// The branch.
-        branch: String,
-    },
+    BranchTaken { branch: String },
     /// The repository was removed or moved after the plan.
     #[error("the repository {path} does not exist any more")]
-    NoRepository {
-        /// Its former path.
-        path: PathBuf,
-    },
+    NoRepository { path: PathBuf },
     /// Another program created a file or folder at its path after the plan.
     #[error("{path} already exists and is not a worktree of git; move it away")]
-    Taken {
-        /// The path of the worktree.
-        path: PathBuf,
-    },
+    Taken { path: PathBuf },
     /// The user or another program changed it.
     #[error("can't create the worktree {path} in its state {state:?}")]
-    State {
-        /// The path of the worktree.
-        path: PathBuf,
-        /// Its state.
-        state: DiskState,
-    },
+    State { path: PathBuf, state: DiskState },
     /// The disk is full.
     #[error("the disk of {path} is full: {message}; free some space")]
-    DiskFull {
-        /// The path of the worktree.
-        path: PathBuf,
-        /// Git's error message.
-        message: String,
-    },
+    DiskFull { path: PathBuf, message: String },
     /// One of Kennel's own files or folders could not be created or removed.
     #[error("can't write {path}")]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
     /// The files of an earlier attempt could not be removed.
     #[error(transparent)]
     Folder(#[from] FolderError),

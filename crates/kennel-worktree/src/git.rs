@@ -92,6 +92,7 @@ pub struct Git {
 
 /// A call of git failed. None of its processes is left.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum GitError {
     /// There is no git.
     #[error("git was not found in PATH; install it, or start without a worktree")]
@@ -103,36 +104,21 @@ pub enum GitError {
     #[error(
         "`git {what}` exceeded its time limit of {limit:?}; a hook or a filter may hang, or the disk is slow"
     )]
-    TimedOut {
-        /// The call.
-        what: String,
-        /// The time limit.
-        limit: Duration,
-    },
+    TimedOut { what: String, limit: Duration },
     /// The caller cancelled it.
     #[error("`git {what}` was cancelled")]
-    Cancelled {
-        /// The call.
-        what: String,
-    },
+    Cancelled { what: String },
     /// It exited with an error.
     #[error("`git {what}` failed: {message}")]
     Failed {
-        /// The call.
         what: String,
         /// Its exit code; `None` if a signal killed it.
         code: Option<i32>,
-        /// Its error message.
         message: String,
     },
     /// Its output is invalid or too long.
     #[error("`git {what}` printed invalid output: {answer}")]
-    InvalidOutput {
-        /// The call.
-        what: String,
-        /// A part of the output.
-        answer: String,
-    },
+    InvalidOutput { what: String, answer: String },
 }
 
 impl GitError {

@@ -28,23 +28,16 @@ pub(crate) enum MissingLock {
 
 /// The lock was not taken.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum LockError {
     /// Another process holds it.
     #[error(
         "another call, or the git that it started, is still running ({path} is locked); try again"
     )]
-    Busy {
-        /// The lock file.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
     /// The lock file can't be opened or created.
     #[error("can't lock {path}")]
-    Open {
-        /// The lock file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Open { path: PathBuf, source: io::Error },
 }
 
 impl WorktreeLock {

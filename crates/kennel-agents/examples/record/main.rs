@@ -43,8 +43,8 @@ fn record(folder: &str, programs: &[String]) -> anyhow::Result<()> {
         let (program, only) = program.split_once(':').unwrap_or((program, ""));
         let cli = Cli::ALL.into_iter().find(|cli| cli.name() == name);
         let cli = cli.with_context(|| format!("no CLI is called {name:?}"))?;
-        let seat = AgentSettings { agent: name.to_owned(), ..AgentSettings::default() };
-        let agent = Agent::of(&seat)?;
+        let settings = AgentSettings { agent: name.to_owned(), ..AgentSettings::default() };
+        let agent = Agent::of(&settings)?;
         let path = PathBuf::from(program);
         let version = run::version(&path, &agent)?;
         println!("{name} {version}");

@@ -109,7 +109,7 @@ fn command(
     home: &Path,
 ) -> anyhow::Result<Command> {
     let surroundings = program.cli.invocation(&program.path, server, scenario.mock, home)?;
-    let seat = AgentSettings {
+    let settings = AgentSettings {
         agent: program.agent.name().to_owned(),
         // Without a model it would ask a model to choose one.
         model: (program.cli == Cli::Gemini).then(|| "gemini-2.5-flash".to_owned()),
@@ -118,7 +118,7 @@ fn command(
         args: scenario.args.iter().map(|arg| (*arg).to_owned()).collect(),
         ..AgentSettings::default()
     };
-    let invocation = program.agent.one_shot(&seat, conversation)?;
+    let invocation = program.agent.one_shot(&settings, conversation)?;
     let mut command = Command::new(&program.path);
     command
         .arg0(&invocation.argv[0])

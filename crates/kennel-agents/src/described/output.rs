@@ -7,24 +7,23 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Description;
-use crate::agent_event::EventSink;
 use crate::attempt_end::{AttemptEnd, EndedBy, ProcessEnd};
 use crate::error::DescriptionError;
 use crate::excerpt::{Excerpt, without_colors};
-use crate::json::{ToolSummary, one_line};
-use crate::output_format::{KeptOutput, OutcomeOverride, OutputFormat, ParsedLine, StartFailure};
-use crate::parse_state::{AgentFailure, ParseState, ReportedOutcome};
+use crate::json::{ToolSummary, cost_micros, one_line};
+use crate::output_format::{KeptOutput, OutcomeOverride, OutputFormat, UnknownLine};
+use crate::parse_state::{AgentFailure, ParseState, Recorder, ReportedOutcome};
 
-/// The `output` table of a description as it is written.
-#[derive(Deserialize, Default)]
+/// The `output` table of a description: the JSON pointers of everything that is read.
+#[derive(Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct OutputText {
+pub(super) struct OutputDescription {
     format: OutputEncoding,
     text: Option<String>,
     conversation: Option<String>,
     error: Option<String>,
     status: Option<String>,
-    usage: Option<UsageText>,
+    usage: UsageText,
     tool: Option<LineMarker>,
     done: Option<LineMarker>,
 }
@@ -55,59 +54,41 @@ struct LineMarker {
     name: Option<String>,
 }
 
-/// A valid `output` table: the JSON pointers of everything that is read.
-#[derive(Debug)]
-pub(super) struct OutputDescription {
-    format: OutputEncoding,
-    text: Option<String>,
-    conversation: Option<String>,
-    error: Option<String>,
-    status: Option<String>,
-    usage: UsageText,
-    tool: Option<LineMarker>,
-    done: Option<LineMarker>,
-}
-
 impl OutputDescription {
-    pub(super) fn check(text: OutputText) -> Result<Self, DescriptionError> {
-        let usage = text.usage.unwrap_or_default();
-        let at = |mark: &Option<LineMarker>| mark.as_ref().map(|mark| mark.at.clone());
-        let name = text.tool.as_ref().and_then(|tool| tool.name.clone());
+    pub(super) fn check(&self) -> Result<(), DescriptionError> {
+        let (usage, tool) = (&self.usage, self.tool.as_ref());
         let pointers = [
-            ("text", text.text.clone()),
-            ("conversation", text.conversation.clone()),
-            ("error", text.error.clone()),
-            ("status", text.status.clone()),
-            ("usage", usage.input.clone()),
-            ("usage", usage.cached.clone()),
-            ("usage", usage.output.clone()),
-            ("usage", usage.cost_usd.clone()),
-            ("tool", at(&text.tool)),
-            ("tool", name),
-            ("done", at(&text.done)),
+            ("text", self.text.as_ref()),
+            ("conversation", self.conversation.as_ref()),
+            ("error", self.error.as_ref()),
+            ("status", self.status.as_ref()),
+            ("usage", usage.input.as_ref()),
+            ("usage", usage.cached.as_ref()),
+            ("usage", usage.output.as_ref()),
+            ("usage", usage.cost_usd.as_ref()),
+            ("tool", tool.map(|tool| &tool.at)),
+            ("tool", tool.and_then(|tool| tool.name.as_ref())),
+            ("done", self.done.as_ref().map(|done| &done.at)),
         ];
         for (key, pointer) in pointers {
             let Some(pointer) = pointer else { continue };
-            if text.format == OutputEncoding::Text {
-                return Err(DescriptionError::NotForText { key });
+            if self.format == OutputEncoding::Text {
+                return Err(DescriptionError(format!(
+                    "output.{key} needs output.format = \"json_lines\"; set it, or omit output.{key}"
+                )));
             }
             if !pointer.starts_with('/') {
-                return Err(DescriptionError::Pointer { key, pointer });
+                return Err(DescriptionError(format!(
+                    "output.{key}: invalid JSON pointer {pointer:?}: expected one such as \
+                     \"/message/text\""
+                )));
             }
         }
-        if text.format == OutputEncoding::JsonLines && text.text.is_none() {
-            return Err(DescriptionError::NoText);
+        if self.format == OutputEncoding::JsonLines && self.text.is_none() {
+            let error = "output.text is missing: set it to the JSON pointer of the agent's text";
+            return Err(DescriptionError(error.to_owned()));
         }
-        Ok(Self {
-            format: text.format,
-            text: text.text,
-            conversation: text.conversation,
-            error: text.error,
-            status: text.status,
-            usage,
-            tool: text.tool,
-            done: text.done,
-        })
+        Ok(())
     }
 }
 
@@ -122,32 +103,27 @@ impl DescribedFormat {
         Self { description, stdout: Excerpt::default() }
     }
 
-    fn message(
-        output: &OutputDescription,
-        line: &Value,
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) {
+    fn message(output: &OutputDescription, line: &Value, recorder: &mut Recorder<'_>) {
         let text = |at: &Option<String>| line.pointer(at.as_deref()?)?.as_str();
         if let Some(id) = text(&output.conversation) {
-            state.set_conversation(id, emit);
+            recorder.set_conversation(id);
         }
         if let Some(usage) = usage(&output.usage, line) {
-            state.set_usage(usage, emit);
+            recorder.set_usage(usage);
         }
         if let Some(mark) = &output.tool
             && let Some(name) = marked(mark, line)
         {
-            state.start_tool("", &name, &ToolSummary::default(), emit);
+            recorder.start_tool("", &name, &ToolSummary::default());
         }
         if let Some(text) = text(&output.text) {
-            state.add_text(text, emit);
+            recorder.add_text(text);
         }
         if let Some(error) = text(&output.error).filter(|error| !error.is_empty()) {
             let status = output.status.as_deref().and_then(|at| line.pointer(at)?.as_u64());
-            state.fail(AgentFailure::classify(status, error));
+            recorder.state.fail(AgentFailure::classify(status, error));
         } else if output.done.as_ref().is_some_and(|mark| marked(mark, line).is_some()) {
-            state.succeed("the line that its description marks as done");
+            recorder.state.succeed("the line that its description marks as done");
         }
     }
 
@@ -166,33 +142,22 @@ impl DescribedFormat {
 }
 
 impl OutputFormat for DescribedFormat {
-    fn parse_line(
-        &mut self,
-        line: &[u8],
-        state: &mut ParseState,
-        emit: EventSink<'_>,
-    ) -> ParsedLine {
+    fn parse_line(&mut self, line: &[u8], recorder: &mut Recorder<'_>) -> Result<(), UnknownLine> {
         self.stdout.add(line);
         self.stdout.add(b"\n");
         let output = &self.description.output;
         match output.format {
             OutputEncoding::Text => {
                 let text = without_colors(&String::from_utf8_lossy(line));
-                state.add_text(&format!("{text}\n"), emit);
+                recorder.add_text(&format!("{text}\n"));
             }
             OutputEncoding::JsonLines => {
-                let Ok(line) = serde_json::from_slice::<Value>(line) else {
-                    return ParsedLine::Unknown;
-                };
-                state.started = true;
-                Self::message(output, &line, state, emit);
+                let line = serde_json::from_slice(line)?;
+                recorder.state.started = true;
+                Self::message(output, &line, recorder);
             }
         }
-        ParsedLine::Known
-    }
-
-    fn start_failures(&self) -> &[StartFailure] {
-        &[]
+        Ok(())
     }
 
     fn override_outcome(
@@ -254,11 +219,8 @@ fn usage(at: &UsageText, line: &Value) -> Option<TokenUsage> {
         return None;
     }
     // Saturates, and converts negative numbers and NaN to 0.
-    let [input, cached, output, cost] = all.map(|number| number.unwrap_or(0.0));
-    Some(TokenUsage {
-        input_tokens: input as u64,
-        cached_tokens: cached as u64,
-        output_tokens: output as u64,
-        cost_micros: (cost * 1e6).round() as u64,
-    })
+    let [input_tokens, cached_tokens, output_tokens, _] =
+        all.map(|number| number.unwrap_or(0.0) as u64);
+    let cost_micros = cost_micros(all[3]);
+    Some(TokenUsage { input_tokens, cached_tokens, output_tokens, cost_micros })
 }

@@ -4,6 +4,7 @@ use kennel_types::{EvidenceSource, VerdictKind};
 use regex::Regex;
 use serde::Deserialize;
 
+use super::parse_pattern;
 use crate::attempt_end::ProcessEnd;
 use crate::error::DescriptionError;
 use crate::output_format::KeptOutput;
@@ -31,14 +32,8 @@ enum StreamName {
 pub(super) struct VerdictRule {
     pub(super) kind: VerdictKind,
     stream: Option<StreamName>,
-    text: Option<TextCondition>,
+    text: Option<Regex>,
     exit: Option<i32>,
-}
-
-#[derive(Debug)]
-enum TextCondition {
-    Contains(String),
-    Matches(Regex),
 }
 
 /// The evidence for a rule that applies.
@@ -50,23 +45,21 @@ pub(super) struct RuleMatch {
 impl VerdictRule {
     pub(super) fn check(number: usize, rule: RuleText) -> Result<Self, DescriptionError> {
         use VerdictKind as Kind;
+        let key = format!("verdict {number}");
+        let invalid = |why: &str| Err(DescriptionError(format!("{key}: {why}")));
         if matches!(rule.kind, Kind::Cancelled | Kind::TimedOut | Kind::Killed) {
-            return Err(DescriptionError::NotForRules { number, kind: rule.kind.name() });
+            let kind = rule.kind.name();
+            return invalid(&format!("only Kennel itself can set the verdict {kind:?}"));
         }
-        let text = match (rule.contains, rule.matches) {
-            (Some(_), Some(_)) => return Err(DescriptionError::TwoTexts { number }),
-            (Some(text), None) => Some(TextCondition::Contains(text)),
-            (None, Some(pattern)) => {
-                Some(TextCondition::Matches(Regex::new(&pattern).map_err(|error| {
-                    let key = format!("verdict {number}");
-                    DescriptionError::Pattern { key, pattern, why: error.to_string() }
-                })?))
-            }
+        let pattern = match (rule.contains, rule.matches) {
+            (Some(_), Some(_)) => return invalid("contains and matches are mutually exclusive"),
             (None, None) if rule.exit.is_none() => {
-                return Err(DescriptionError::EmptyRule { number });
+                return invalid("a rule needs at least one of contains, matches and exit");
             }
-            (None, None) => None,
+            (contains, matches) => contains.map(|text| regex::escape(&text)).or(matches),
         };
+        let parse = |pattern: String| parse_pattern(&key, &pattern);
+        let text = pattern.map(parse).transpose()?;
         Ok(Self { kind: rule.kind, stream: rule.stream, text, exit: rule.exit })
     }
 
@@ -75,7 +68,7 @@ impl VerdictRule {
         if self.exit.is_some_and(|code| *end != ProcessEnd::Exited(code)) {
             return None;
         }
-        let Some(condition) = &self.text else {
+        let Some(pattern) = &self.text else {
             return Some(RuleMatch { source: EvidenceSource::Exit, text: end.to_string() });
         };
         let streams = [
@@ -84,17 +77,8 @@ impl VerdictRule {
         ];
         let selected = |name| self.stream.is_none_or(|stream| stream == name);
         streams.into_iter().filter(|(name, ..)| selected(*name)).find_map(|(_, source, text)| {
-            let line = text.lines().find(|line| condition.holds(line))?;
+            let line = text.lines().find(|line| pattern.is_match(line))?;
             Some(RuleMatch { source, text: line.trim().to_owned() })
         })
-    }
-}
-
-impl TextCondition {
-    fn holds(&self, line: &str) -> bool {
-        match self {
-            Self::Contains(text) => line.contains(text),
-            Self::Matches(pattern) => pattern.is_match(line),
-        }
     }
 }

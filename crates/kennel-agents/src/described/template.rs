@@ -1,5 +1,8 @@
 //! Command-line arguments with placeholders.
 
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
 use serde::Deserialize;
 
 use crate::error::DescriptionError;
@@ -7,34 +10,18 @@ use crate::error::DescriptionError;
 /// The value of `{prompt_file}`: standard input as a file, so that no prompt is written to a disk.
 const PROMPT_FILE: &str = "/dev/stdin";
 
+const ARGS: &str = "{args}";
+
+/// A lower-case name in braces is a placeholder; other braces are text.
+static PLACEHOLDER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\{([a-z_]+)\}").expect("a valid regular expression"));
+
 /// An argument, or a group of arguments, as it is written in TOML.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a string, or a list of strings that are omitted together")]
 pub(super) enum ArgText {
     One(String),
     Group(Vec<String>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Placeholder {
-    Model,
-    Conversation,
-    Turns,
-    PromptFile,
-    Args,
-}
-
-impl Placeholder {
-    fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "model" => Self::Model,
-            "conversation" => Self::Conversation,
-            "turns" => Self::Turns,
-            "prompt_file" => Self::PromptFile,
-            "args" => Self::Args,
-            _ => return None,
-        })
-    }
 }
 
 /// The values of the placeholders.
@@ -45,42 +32,43 @@ pub(super) struct TemplateValues<'a> {
     pub(super) args: Vec<&'a str>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum TemplatePiece {
-    Text(String),
-    Placeholder(Placeholder),
-}
-
-type TemplateWord = Vec<TemplatePiece>;
-
 /// Arguments, in groups that are omitted if one of their placeholders has no value.
 #[derive(Debug)]
-pub(super) struct ArgTemplate(Vec<Vec<TemplateWord>>);
+pub(super) struct ArgTemplate(Vec<Vec<String>>);
 
 impl ArgTemplate {
     pub(super) fn parse(key: &'static str, args: Vec<ArgText>) -> Result<Self, DescriptionError> {
-        let mut groups = Vec::new();
-        for arg in args {
-            let words = match arg {
-                ArgText::One(word) => vec![word],
-                ArgText::Group(words) => words,
-            };
-            let alone = words.len() == 1;
-            let words = words.iter().map(|word| pieces(key, word));
-            let words: Vec<TemplateWord> = words.collect::<Result<_, _>>()?;
-            let args = TemplatePiece::Placeholder(Placeholder::Args);
-            let has_args = words.iter().any(|word| word.contains(&args));
-            if has_args && !(alone && words[0].len() == 1) {
-                return Err(DescriptionError::Args { key });
-            }
-            groups.push(words);
+        const KNOWN: [&str; 5] = ["model", "conversation", "turns", "prompt_file", "args"];
+        let groups = args.into_iter().map(|arg| match arg {
+            ArgText::One(word) => vec![word],
+            ArgText::Group(words) => words,
+        });
+        let template = Self(groups.collect());
+        if let Some(name) = template.placeholders().find(|name| !KNOWN.contains(name)) {
+            return Err(DescriptionError(format!(
+                "{key}: unknown placeholder {{{name}}}: expected {{model}}, {{conversation}}, \
+                 {{turns}}, {{prompt_file}} or {{args}}"
+            )));
         }
-        Ok(Self(groups))
+        let has_args = |group: &&Vec<String>| group.iter().any(|word| word.contains(ARGS));
+        if template.0.iter().filter(has_args).any(|group| *group != [ARGS]) {
+            return Err(DescriptionError(format!(
+                "{key}: {ARGS} stands for any number of arguments, so it must be an argument of \
+                 its own"
+            )));
+        }
+        Ok(template)
     }
 
-    pub(super) fn has(&self, placeholder: Placeholder) -> bool {
-        let piece = TemplatePiece::Placeholder(placeholder);
-        self.0.iter().flatten().any(|word| word.contains(&piece))
+    fn placeholders(&self) -> impl Iterator<Item = &str> {
+        let words = self.0.iter().flatten();
+        words
+            .flat_map(|word| PLACEHOLDER.captures_iter(word))
+            .map(|found| found.extract::<1>().1[0])
+    }
+
+    pub(super) fn has(&self, placeholder: &str) -> bool {
+        self.placeholders().any(|name| name == placeholder)
     }
 
     /// Returns the arguments. Additional ones replace `{args}`, or are appended if there is no
@@ -89,10 +77,7 @@ impl ArgTemplate {
         let args = || values.args.iter().map(|arg| (*arg).to_owned());
         let mut all = Vec::new();
         for group in &self.0 {
-            if group
-                .iter()
-                .any(|word| word.contains(&TemplatePiece::Placeholder(Placeholder::Args)))
-            {
+            if *group == [ARGS] {
                 all.extend(args());
             } else {
                 let words: Option<Vec<String>> =
@@ -100,56 +85,27 @@ impl ArgTemplate {
                 all.extend(words.into_iter().flatten());
             }
         }
-        if !self.has(Placeholder::Args) {
+        if !self.has("args") {
             all.extend(args());
         }
         all
     }
 }
 
-fn fill_word(word: &TemplateWord, values: &TemplateValues<'_>) -> Option<String> {
-    let mut text = String::new();
-    for piece in word {
-        text.push_str(match piece {
-            TemplatePiece::Text(text) => text,
-            TemplatePiece::Placeholder(Placeholder::Model) => values.model?,
-            TemplatePiece::Placeholder(Placeholder::Conversation) => values.conversation?,
-            TemplatePiece::Placeholder(Placeholder::Turns) => values.turns?,
-            TemplatePiece::Placeholder(Placeholder::PromptFile) => PROMPT_FILE,
-            TemplatePiece::Placeholder(Placeholder::Args) => "",
-        });
-    }
-    Some(text)
-}
-
-/// Parses an argument. A lower-case name in braces is a placeholder; other braces are text.
-fn pieces(key: &'static str, word: &str) -> Result<TemplateWord, DescriptionError> {
-    let mut pieces = Vec::new();
-    let mut text = String::new();
-    let mut rest = word;
-    while let Some(open) = rest.find('{') {
-        let inner = &rest[open + 1..];
-        let length = inner.bytes().take_while(|b| b.is_ascii_lowercase() || *b == b'_').count();
-        if length == 0 || !inner[length..].starts_with('}') {
-            text.push_str(&rest[..=open]);
-            rest = inner;
-            continue;
-        }
-        text.push_str(&rest[..open]);
-        let name = &inner[..length];
-        let placeholder = Placeholder::named(name)
-            .ok_or_else(|| DescriptionError::Placeholder { key, name: name.to_owned() })?;
-        if !text.is_empty() {
-            pieces.push(TemplatePiece::Text(std::mem::take(&mut text)));
-        }
-        pieces.push(TemplatePiece::Placeholder(placeholder));
-        rest = &inner[length + 1..];
-    }
-    text.push_str(rest);
-    if !text.is_empty() || pieces.is_empty() {
-        pieces.push(TemplatePiece::Text(text));
-    }
-    Ok(pieces)
+/// Returns `None` if a placeholder has no value.
+fn fill_word(word: &str, values: &TemplateValues<'_>) -> Option<String> {
+    let mut complete = true;
+    let filled = PLACEHOLDER.replace_all(word, |found: &Captures<'_>| {
+        let value = match &found[1] {
+            "model" => values.model,
+            "conversation" => values.conversation,
+            "turns" => values.turns,
+            _ => Some(PROMPT_FILE),
+        };
+        complete &= value.is_some();
+        value.unwrap_or_default()
+    });
+    complete.then(|| filled.into_owned())
 }
 
 #[cfg(test)]
@@ -196,7 +152,8 @@ mod tests {
         let error = template(&[&["{modell}"]]).unwrap_err();
         assert!(error.to_string().contains("unknown placeholder {modell}"), "{error}");
         for bad in [&["x{args}"][..], &["--", "{args}"]] {
-            assert_eq!(template(&[bad]).unwrap_err(), DescriptionError::Args { key: "args" });
+            let error = template(&[bad]).unwrap_err().to_string();
+            assert!(error.contains("args: {args} stands for any number of arguments"), "{error}");
         }
     }
 }

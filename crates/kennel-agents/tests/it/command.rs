@@ -9,7 +9,7 @@ use crate::recorded::{agent, exited, judged};
 
 const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
 
-fn seat(agent: &str) -> AgentSettings {
+fn settings(agent: &str) -> AgentSettings {
     AgentSettings { agent: agent.to_owned(), ..AgentSettings::default() }
 }
 
@@ -18,28 +18,31 @@ fn full(agent: &str) -> AgentSettings {
         model: Some("m".to_owned()),
         permissions: Permissions::All,
         args: vec!["--extra".to_owned(), "two words".to_owned()],
-        ..seat(agent)
+        ..settings(agent)
     }
 }
 
-fn one_shot(seat: &AgentSettings, conversation: Option<&str>) -> String {
-    Agent::of(seat).unwrap().one_shot(seat, conversation).unwrap().argv.join(" ")
+fn one_shot(settings: &AgentSettings, conversation: Option<&str>) -> String {
+    Agent::of(settings).unwrap().one_shot(settings, conversation).unwrap().argv.join(" ")
 }
 
-fn interactive(seat: &AgentSettings, conversation: Option<&str>) -> String {
-    Agent::of(seat).unwrap().interactive(seat, conversation).unwrap().argv.join(" ")
+fn interactive(settings: &AgentSettings, conversation: Option<&str>) -> String {
+    Agent::of(settings).unwrap().interactive(settings, conversation).unwrap().argv.join(" ")
 }
 
 #[test]
 fn passes_no_prompt_as_an_argument() {
-    assert_eq!(one_shot(&seat("claude"), None), "claude -p --output-format stream-json --verbose");
-    assert_eq!(one_shot(&seat("codex"), None), "codex exec --json -");
-    assert_eq!(one_shot(&seat("gemini"), None), "gemini --output-format stream-json");
-    assert_eq!(one_shot(&seat("opencode"), None), "opencode run --format json");
+    assert_eq!(
+        one_shot(&settings("claude"), None),
+        "claude -p --output-format stream-json --verbose"
+    );
+    assert_eq!(one_shot(&settings("codex"), None), "codex exec --json -");
+    assert_eq!(one_shot(&settings("gemini"), None), "gemini --output-format stream-json");
+    assert_eq!(one_shot(&settings("opencode"), None), "opencode run --format json");
 }
 
 #[test]
-fn translates_a_seat_to_the_options_of_each_agent() {
+fn translates_settings_to_the_options_of_each_agent() {
     let turns = AgentSettings { turns: Some(3), ..full("claude") };
     assert_eq!(
         one_shot(&turns, Some(UUID)),
@@ -69,7 +72,7 @@ fn translates_a_seat_to_the_options_of_each_agent() {
 #[test]
 fn restricts_read_only_agents_by_allow_lists() {
     let only = |agent| {
-        one_shot(&AgentSettings { permissions: Permissions::ReadOnly, ..seat(agent) }, None)
+        one_shot(&AgentSettings { permissions: Permissions::ReadOnly, ..settings(agent) }, None)
     };
     assert!(only("claude").contains("--tools=Read,"));
     assert!(!only("claude").contains("Bash"));
@@ -80,30 +83,30 @@ fn restricts_read_only_agents_by_allow_lists() {
 
 #[test]
 fn starts_plainly_in_a_terminal() {
-    assert_eq!(interactive(&seat("claude"), None), "claude");
-    assert_eq!(interactive(&seat("claude"), Some(UUID)), format!("claude --resume {UUID}"));
-    assert_eq!(interactive(&seat("codex"), Some(UUID)), format!("codex resume {UUID}"));
-    assert_eq!(interactive(&seat("gemini"), Some(UUID)), format!("gemini --resume {UUID}"));
-    assert_eq!(interactive(&seat("opencode"), Some("ses_a")), "opencode --session ses_a");
+    assert_eq!(interactive(&settings("claude"), None), "claude");
+    assert_eq!(interactive(&settings("claude"), Some(UUID)), format!("claude --resume {UUID}"));
+    assert_eq!(interactive(&settings("codex"), Some(UUID)), format!("codex resume {UUID}"));
+    assert_eq!(interactive(&settings("gemini"), Some(UUID)), format!("gemini --resume {UUID}"));
+    assert_eq!(interactive(&settings("opencode"), Some("ses_a")), "opencode --session ses_a");
 }
 
 #[test]
 fn refuses_unsupported_settings() {
     for cli in ["codex", "gemini", "opencode"] {
-        let seat = AgentSettings { turns: Some(2), ..seat(cli) };
-        let error = Agent::of(&seat).unwrap().one_shot(&seat, None).unwrap_err();
+        let settings = AgentSettings { turns: Some(2), ..settings(cli) };
+        let error = Agent::of(&settings).unwrap().one_shot(&settings, None).unwrap_err();
         assert!(error.to_string().contains("a limit of turns"), "{error}");
     }
-    let none = AgentSettings { turns: Some(0), ..seat("claude") };
+    let none = AgentSettings { turns: Some(0), ..settings("claude") };
     assert_eq!(agent("claude").one_shot(&none, None), Err(AgentError::NoTurns));
 }
 
 #[test]
 fn refuses_unknown_agents_with_a_suggestion() {
-    let error = Agent::of(&seat("cluade")).unwrap_err().to_string();
+    let error = Agent::of(&settings("cluade")).unwrap_err().to_string();
     assert!(error.contains("did you mean \"claude\""), "{error}");
     assert!(error.contains("codex, gemini, opencode"), "{error}");
-    let error = Agent::of(&seat("emacs")).unwrap_err().to_string();
+    let error = Agent::of(&settings("emacs")).unwrap_err().to_string();
     assert!(!error.contains("did you mean"), "{error}");
 }
 
@@ -114,7 +117,7 @@ fn checks_conversation_ids() {
         for bad in ["", "not-a-uuid", "latest", "3", "--last", &UUID[1..], &format!("{UUID}0")] {
             let error = agent(cli).check_conversation(bad).unwrap_err();
             assert!(error.to_string().contains("UUID"), "{error}");
-            assert!(agent(cli).one_shot(&seat(cli), Some(bad)).is_err(), "{cli} {bad}");
+            assert!(agent(cli).one_shot(&settings(cli), Some(bad)).is_err(), "{cli} {bad}");
         }
         let shifted = "0123456-789ab-4cde-8f01-23456789abcd";
         assert!(agent(cli).check_conversation(shifted).is_err());
@@ -157,21 +160,24 @@ fn example() -> String {
 }
 
 fn described(text: &str) -> Result<Agent, AgentError> {
-    Agent::of(&AgentSettings { description: Some(text.to_owned()), ..seat("mine") })
+    Agent::of(&AgentSettings { description: Some(text.to_owned()), ..settings("mine") })
 }
 
 #[test]
 fn the_documented_example_works() {
     let agent = described(&example()).unwrap();
     assert_eq!((agent.name(), agent.program()), ("mine", "my-agent"));
-    let seat =
-        AgentSettings { model: Some("m".to_owned()), args: vec!["-x".to_owned()], ..seat("mine") };
-    let start = agent.one_shot(&seat, Some("c-12")).unwrap();
+    let settings = AgentSettings {
+        model: Some("m".to_owned()),
+        args: vec!["-x".to_owned()],
+        ..settings("mine")
+    };
+    let start = agent.one_shot(&settings, Some("c-12")).unwrap();
     assert_eq!(
         start.argv.join(" "),
         "my-agent run --json --model m --continue c-12 -x --file /dev/stdin"
     );
-    assert_eq!(agent.one_shot(&self::seat("mine"), None).unwrap().argv.len(), 5);
+    assert_eq!(agent.one_shot(&self::settings("mine"), None).unwrap().argv.len(), 5);
     assert!(agent.check_conversation("nonsense").is_err());
     assert_eq!(agent.stop_policy().signal, StopSignal::Int);
 
@@ -243,14 +249,14 @@ fn reports_where_a_description_is_wrong() {
         assert!(error.contains(expected), "{text}\n{error}");
     }
     let built_in =
-        AgentSettings { description: Some("program = \"x\"".to_owned()), ..seat("claude") };
+        AgentSettings { description: Some("program = \"x\"".to_owned()), ..settings("claude") };
     assert!(Agent::of(&built_in).unwrap_err().to_string().contains("built in"));
 }
 
 #[test]
 fn refuses_settings_that_the_description_lacks() {
     let agent = described("program = \"x\"").unwrap();
-    let base = seat("mine");
+    let base = settings("mine");
     for bad in [
         AgentSettings { model: Some("m".to_owned()), ..base.clone() },
         AgentSettings { turns: Some(1), ..base.clone() },
