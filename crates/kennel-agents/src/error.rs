@@ -51,8 +51,7 @@ impl AgentError {
 pub struct DescriptionError(pub(crate) String);
 
 fn hint(name: &str) -> String {
-    let near = |known: &&&str| strsim::osa_distance(&name.to_lowercase(), known) <= 2;
-    match BUILT_IN.iter().find(near) {
+    match kennel_types::suggestion::nearest(&name.to_lowercase(), BUILT_IN) {
         Some(known) => format!(" (did you mean {known:?}?)"),
         None => String::new(),
     }

@@ -17,7 +17,6 @@ pub mod retry;
 #[cfg(test)]
 mod sample;
 mod session;
-mod slip;
 mod world;
 
 pub use effect::Effect;

@@ -13,6 +13,7 @@ mod report;
 mod restart;
 mod session;
 mod spec;
+pub mod suggestion;
 mod time;
 pub mod timestamp;
 mod unset;

@@ -1,6 +1,6 @@
-//! Whether a plan can be run: everything that can be said before anything starts.
+//! Checks of a plan before anything starts.
 //!
-//! A prompt refers to answers of earlier stages only, so that no agent can wait for itself, by whatever detour.
+//! A prompt can refer only to answers of earlier stages, so no agent can wait for itself, even indirectly.
 
 use std::collections::BTreeSet;
 
@@ -8,31 +8,31 @@ use kennel_types::check_member_name;
 use kennel_types::plan::{
     AgentPath, Name, PlanAgent, PlanSpec, PlanTarget, PlanWorktree, Prompt, StageSpec,
 };
+use kennel_types::suggestion::did_you_mean;
 
-use super::problem::{Complaint, PlanError, PlanProblem, Spot};
-use super::template::{INPUT, Reference, Template};
-use crate::slip::did_you_mean;
+use super::problem::{Complaint, PlanError, PlanPart, PlanProblem};
+use super::template::{INPUT, Reference, Segment, segments};
 
-/// The most agents of a plan.
+/// The maximum number of agents in a plan.
 pub const MAX_AGENTS: usize = 200;
-/// The most retries that are not a slip.
+/// The maximum number of retries. More is a typing error.
 const MAX_RETRIES: u32 = 100;
-/// The most bytes of a prompt, before anything is put in.
+/// The maximum size of a prompt in bytes, before values are inserted.
 pub const MAX_PROMPT_BYTES: usize = 1 << 20;
 
-/// Whether it can be run. What [`super::parse`] gives can; what came another way may not.
+/// Checks whether a plan can be run. A plan from [`super::parse`] is already checked.
 ///
 /// # Errors
-/// It can't, with everything that is wrong.
+/// All reasons why it can't be run.
 pub fn check(plan: &PlanSpec) -> Result<(), PlanError> {
     let complaints = complaints(plan).into_iter();
     PlanError::none_of(complaints.map(|it| PlanProblem { at: None, text: it.text }).collect())
 }
 
-/// Puts in a prompt that was in a file.
+/// Sets a prompt that was loaded from a file.
 ///
 /// # Errors
-/// There is no agent at this place, or it can't be asked this.
+/// The plan has no such agent, or the prompt is not valid.
 pub fn put_prompt(plan: &mut PlanSpec, place: &AgentPath, text: &str) -> Result<(), PlanError> {
     let stages = plan.stages.iter_mut().filter(|stage| stage.name == place.stage);
     let mut agents = stages.flat_map(|stage| &mut stage.agents);
@@ -46,19 +46,19 @@ pub fn put_prompt(plan: &mut PlanSpec, place: &AgentPath, text: &str) -> Result<
     check(plan)
 }
 
-/// Everything that is wrong with it.
+/// Returns all reasons why a plan can't be run.
 pub(super) fn complaints(plan: &PlanSpec) -> Vec<Complaint> {
     let mut checking =
-        Checking { plan, spot: Spot::Plan, prefix: String::new(), found: Vec::new() };
+        Checking { plan, part: PlanPart::Plan, prefix: String::new(), found: Vec::new() };
     checking.plan();
     checking.found
 }
 
 struct Checking<'a> {
     plan: &'a PlanSpec,
-    /// What is looked at.
-    spot: Spot,
-    /// What it is called.
+    /// The part that is being checked.
+    part: PlanPart,
+    /// The name of the part, for messages.
     prefix: String,
     found: Vec<Complaint>,
 }
@@ -75,36 +75,36 @@ impl<'a> Checking<'a> {
         text: impl std::fmt::Display,
     ) {
         let text = format!("{}{text}", self.prefix);
-        self.found.push(Complaint { spot: self.spot.clone(), key, written, text });
+        self.found.push(Complaint { part: self.part, key, written, text });
     }
 
     fn plan(&mut self) {
         let plan = self.plan;
         if plan.stages.is_empty() {
-            self.wrong("", "there is no stage: write [[stage]], and [[stage.agent]] below it");
+            self.wrong("", "the plan has no stage: write [[stage]], and [[stage.agent]] below it");
         }
         let agents = plan.agents().count();
         if agents > MAX_AGENTS {
-            self.wrong("", format!("there are {agents} agents, and the most is {MAX_AGENTS}"));
+            self.wrong("", format!("the plan has {agents} agents: the maximum is {MAX_AGENTS}"));
         }
         if plan.concurrency == Some(0) {
             self.wrong(
                 "concurrency",
-                "`concurrency` is 0, so that nobody could be asked; leave it out for no limit",
+                "`concurrency` is 0, so no agent could be asked; leave it out for no limit",
             );
         }
         if plan.timeout.is_some_and(|time| time.is_zero()) {
             self.wrong(
                 "timeout",
-                "`timeout` is 0, so that nobody could be asked; leave it out for none",
+                "`timeout` is 0, so no agent could be asked; leave it out for no limit",
             );
         }
         let mut names = BTreeSet::new();
         for (number, stage) in plan.stages.iter().enumerate() {
-            self.spot = Spot::Stage(number);
+            self.part = PlanPart::Stage(number);
             self.prefix = format!("stage {}: ", stage.name);
             if !names.insert(&stage.name) {
-                self.wrong("name", "there is another stage of this name");
+                self.wrong("name", "another stage has the same name");
             }
             self.stage(number, stage);
         }
@@ -114,38 +114,46 @@ impl<'a> Checking<'a> {
         if stage.name.as_str() == INPUT {
             self.wrong(
                 "name",
-                "a stage can't be called that: {{input.…}} is what somebody said who runs the plan",
+                "this name is reserved: {{input.NAME}} refers to an input of the plan",
             );
         }
-        let there_are = stage.agents.len();
+        let count = stage.agents.len();
         match stage.need.map(|need| need as usize) {
-            _ if there_are == 0 => self.wrong("", "it has no agent: write [[stage.agent]] below it"),
-            Some(0) => self.wrong("need", "`need` is 0; for agents that may all fail, write on_failure = \"continue\" for each"),
-            Some(need) if need > there_are => {
-                self.wrong("need", format!("`need` is {need}, and it has {there_are} of them"));
+            _ if count == 0 => {
+                self.wrong("", "the stage has no agent: write [[stage.agent]] below it")
+            }
+            Some(0) => self.wrong(
+                "need",
+                "`need` is 0; if all agents may fail, write on_failure = \"continue\" for each",
+            ),
+            Some(need) if need > count => {
+                self.wrong("need", format!("`need` is {need}: the maximum is {count}, the number of agents of the stage"));
             }
             None if stage.stop_rest => {
-                self.wrong("stop_rest", "`stop_rest` says when the rest is not needed any more: it goes with `need`");
+                self.wrong(
+                    "stop_rest",
+                    "`stop_rest` requires `need`, which defines when the other agents are stopped",
+                );
             }
             _ => {}
         }
         let (mut names, mut members, mut branches) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for (index, agent) in stage.agents.iter().enumerate() {
-            self.spot = Spot::Agent(number, index);
+            self.part = PlanPart::Agent(number, index);
             self.prefix = format!("{}: ", stage.place(agent));
             if !names.insert(&agent.name) {
-                self.wrong("name", "there is another agent of this name in its stage");
+                self.wrong("name", "another agent of the stage has the same name");
             }
             if let PlanTarget::Member(member) = &agent.who
                 && !members.insert(member)
             {
-                self.wrong("member", format!("{member:?} is asked twice in one stage, and can do one thing at a time; put one of them into a stage of its own"));
+                self.wrong("member", format!("the member {member:?} is asked twice in one stage, but answers one prompt at a time; move one of them to another stage"));
             }
             if let Some(PlanWorktree::Branch(branch)) = &agent.worktree
                 && !branches.insert(branch)
             {
-                self.wrong("worktree", format!("the branch {branch:?} is that of another agent in its stage, and can be checked out once only"));
+                self.wrong("worktree", format!("another agent of the stage has the branch {branch:?}, which can be checked out only once"));
             }
             self.agent(agent);
             self.prompt(number, agent);
@@ -155,7 +163,7 @@ impl<'a> Checking<'a> {
     fn agent(&mut self, agent: &PlanAgent) {
         match &agent.who {
             PlanTarget::Agent(name) if name.trim().is_empty() => {
-                self.wrong("agent", "`agent` is empty; write for instance \"claude\"")
+                self.wrong("agent", "`agent` is empty: expected for example \"claude\"")
             }
             PlanTarget::Member(name) => {
                 if let Err(error) = check_member_name(name) {
@@ -165,31 +173,31 @@ impl<'a> Checking<'a> {
                     [("cwd", agent.cwd.is_some()), ("worktree", agent.worktree.is_some())]
                 {
                     if given {
-                        self.wrong(key, format!("a member works in its own folder: leave `{key}` out, or write `agent` in place of `member`"));
+                        self.wrong(key, format!("a member works in its own directory: leave `{key}` out, or write `agent` instead of `member`"));
                     }
                 }
             }
             PlanTarget::Agent(_) => {}
         }
         if agent.timeout.is_some_and(|time| time.is_zero()) {
-            self.wrong("timeout", "`timeout` is 0; leave it out for none");
+            self.wrong("timeout", "`timeout` is 0; leave it out for no limit");
         }
         if let (Some(own), Some(all)) = (agent.timeout, self.plan.timeout)
             && own > all
         {
             self.wrong(
                 "timeout",
-                format!("its `timeout` of {own:?} is longer than that of the whole plan, {all:?}"),
+                format!("its `timeout` of {own:?} is longer than the timeout of the plan, {all:?}"),
             );
         }
         if agent.turns == Some(0) {
             self.wrong("turns", "`turns` is 0; leave it out for no limit");
         }
         if let Some(retries) = agent.retries.filter(|retries| *retries > MAX_RETRIES) {
-            self.wrong("retries", format!("`retries` is {retries}, and the most is {MAX_RETRIES}"));
+            self.wrong("retries", format!("`retries` is {retries}: the maximum is {MAX_RETRIES}"));
         }
         if agent.args.iter().any(|arg| arg.contains('\0')) {
-            self.wrong("args", "an argument can't have a NUL character in it");
+            self.wrong("args", "`args` contains a NUL character");
         }
     }
 
@@ -202,21 +210,24 @@ impl<'a> Checking<'a> {
             Prompt::File(_) => return,
         };
         if text.trim().is_empty() {
-            return self.wrong("prompt", "its prompt is empty");
+            return self.wrong("prompt", "`prompt` is empty");
         }
         if text.len() > MAX_PROMPT_BYTES {
             let length = text.len();
             return self.wrong(
                 "prompt",
-                format!("its prompt has {length} bytes, and the most is {MAX_PROMPT_BYTES}"),
+                format!("`prompt` has {length} bytes: the maximum is {MAX_PROMPT_BYTES}"),
             );
         }
-        match Template::parse(text) {
-            Err(error) => self.wrong_in("prompt", Some(error.written().to_owned()), &error),
-            Ok(template) => {
-                let references: BTreeSet<_> = template.references().collect();
-                for reference in references {
-                    if let Err(why) = refer(self.plan, stage, reference) {
+        match segments(text) {
+            Err(error) => self.wrong_in("prompt", Some(error.written.clone()), &error),
+            Ok(segments) => {
+                let references = segments.iter().filter_map(|segment| match segment {
+                    Segment::Reference(reference) => Some(reference),
+                    Segment::Text(_) => None,
+                });
+                for reference in references.collect::<BTreeSet<_>>() {
+                    if let Err(why) = check_reference(self.plan, stage, reference) {
                         let text = format!("{{{{{reference}}}}}: {why}");
                         self.wrong_in("prompt", Some(reference.to_string()), text);
                     }
@@ -226,8 +237,8 @@ impl<'a> Checking<'a> {
     }
 }
 
-/// Whether a prompt of a stage may refer to this.
-fn refer(plan: &PlanSpec, from: usize, reference: &Reference) -> Result<(), String> {
+/// Checks whether a prompt of a stage may contain a reference.
+fn check_reference(plan: &PlanSpec, from: usize, reference: &Reference) -> Result<(), String> {
     match reference {
         Reference::Input(name) if plan.inputs.contains_key(name) => Ok(()),
         Reference::Input(name) => {
@@ -248,14 +259,14 @@ fn refer(plan: &PlanSpec, from: usize, reference: &Reference) -> Result<(), Stri
     }
 }
 
-/// The stage of this name, if its answers are there by then.
+/// Returns the stage of this name, if it is before the stage with number `from`.
 fn earlier<'a>(plan: &'a PlanSpec, from: usize, name: &Name) -> Result<&'a StageSpec, String> {
     match plan.stages.iter().position(|stage| stage.name == *name) {
         Some(at) if at < from => Ok(&plan.stages[at]),
         Some(at) if at == from => {
-            Err("it is of the same stage, and has no answer yet; only earlier stages can be referred to".into())
+            Err("it is in the same stage and has no answer yet; a prompt can refer only to earlier stages".into())
         }
-        Some(_) => Err("it is of a later stage; only earlier stages can be referred to".into()),
+        Some(_) => Err("it is in a later stage; a prompt can refer only to earlier stages".into()),
         None => {
             let known = plan.stages[..from].iter().map(|stage| stage.name.as_str());
             let inputs = (!plan.inputs.is_empty()).then_some(INPUT);

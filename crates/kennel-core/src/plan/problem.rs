@@ -1,28 +1,28 @@
-//! What is wrong with a plan, for those who wrote it.
+//! The errors of a plan, for its author.
 
 use std::fmt;
 
-/// Everything that is wrong with a plan, in the order in which it is written.
+/// All errors of a plan, in the order of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError(pub(super) Vec<PlanProblem>);
 
-/// One thing that is wrong.
+/// One error of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanProblem {
-    /// Its line and its column, from 1 on; none if the plan does not come from a text.
+    /// The line and column, from 1. `None` if the plan does not come from a text.
     pub at: Option<(usize, usize)>,
-    /// What.
+    /// The error message.
     pub text: String,
 }
 
 impl PlanError {
-    /// One by one.
+    /// Returns the errors one by one.
     #[must_use]
     pub fn problems(&self) -> &[PlanProblem] {
         &self.0
     }
 
-    /// A line each, for a file of this name: `FILE:LINE:COLUMN: what`.
+    /// Returns one line for each error, for a file of this name: `FILE:LINE:COLUMN: error`.
     #[must_use]
     pub fn in_file(&self, file: &str) -> String {
         let lines = self.0.iter().map(|problem| match problem.at {
@@ -32,7 +32,7 @@ impl PlanError {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// With everything that is wrong, if anything is.
+    /// Fails if there are problems.
     pub(super) fn none_of(problems: Vec<PlanProblem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
     }
@@ -49,36 +49,29 @@ impl fmt::Display for PlanProblem {
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, problem) in self.0.iter().enumerate() {
-            if number > 0 {
-                f.write_str("\n")?;
-            }
-            problem.fmt(f)?;
-        }
-        Ok(())
+        let lines: Vec<_> = self.0.iter().map(PlanProblem::to_string).collect();
+        f.write_str(&lines.join("\n"))
     }
 }
 
 impl std::error::Error for PlanError {}
 
-/// What of a plan something is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Spot {
+/// The part of a plan that an error is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum PlanPart {
     Plan,
-    Input(String),
-    /// By its number.
     Stage(usize),
-    /// By its stage's number, and its own.
+    /// The numbers of the stage and of the agent in it.
     Agent(usize, usize),
 }
 
-/// Something that is wrong with a plan, wherever it comes from.
+/// An error of a plan whose position is not known yet.
 #[derive(Debug)]
 pub(super) struct Complaint {
-    pub(super) spot: Spot,
-    /// Of which key; nothing for the whole.
+    pub(super) part: PlanPart,
+    /// Empty for the whole part.
     pub(super) key: &'static str,
-    /// What was written in a prompt, if that is what is wrong.
+    /// The text inside the value that is wrong, if only a part of a prompt is.
     pub(super) written: Option<String>,
     pub(super) text: String,
 }

@@ -1,50 +1,69 @@
-//! A plan from TOML text: every mistake in it is found, with its line.
+//! Plans in TOML. Every error has the line and column of the text that it is about.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
-use kennel_types::parse_time;
-use kennel_types::plan::{InputSpec, Name, PlanSpec, StageSpec};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use kennel_types::plan::{
+    InputSpec, Name, OnFailure, PlanAgent, PlanSpec, PlanTarget, PlanWorktree, Prompt, StageSpec,
+};
+use kennel_types::{Permissions, parse_time, suggestion};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use toml::de::{DeTable, DeValue, Error as TomlError};
+use toml::{Spanned, Value};
 
 use super::check::complaints;
-use super::problem::{PlanError, PlanProblem, Spot};
-use crate::slip::did_you_mean;
+use super::problem::{PlanError, PlanPart, PlanProblem};
 
-mod agent;
-
-const PLAN_KEYS: [&str; 6] = ["name", "about", "timeout", "concurrency", "inputs", "stage"];
-const STAGE_KEYS: [&str; 4] = ["name", "need", "stop_rest", "agent"];
-const INPUT_KEYS: [&str; 2] = ["default", "about"];
-
-/// Reads a plan, and checks it.
+/// Parses a plan and checks it.
 ///
 /// # Errors
-/// With everything that is wrong, and where.
+/// If the text is not a plan, the first error. If the plan can't be run, all reasons, in the order of the text.
 pub fn parse(text: &str) -> Result<PlanSpec, PlanError> {
-    let table = match DeTable::parse(text) {
-        Ok(table) => table,
-        Err(error) => {
-            let at = error.span().map_or(0, |span| span.start);
-            let words: Vec<_> = error.message().lines().map(str::trim).collect();
-            let problem = PlanProblem { at: Some(position(text, at)), text: words.join("; ") };
-            return Err(PlanError(vec![problem]));
-        }
-    };
-    let mut reader = Reader { text, problems: Vec::new(), spots: BTreeMap::new() };
-    let plan = reader.plan(table.get_ref());
-    match plan {
-        Some(plan) if reader.problems.is_empty() => {
-            reader.check(&plan);
-            PlanError::none_of(reader.told())?;
-            Ok(plan)
-        }
-        _ => Err(PlanError(reader.told())),
-    }
+    let document = DeTable::parse(text)
+        .map_err(|error| shape_error(text, &error, error.message().to_owned()))?;
+    let plan = PlanText::deserialize(toml::Deserializer::from(document.clone()))
+        .map_err(|error| shape_error(text, &error, error.to_string()))?;
+    let plan = PlanSpec::from(plan);
+    let root = Spanned::new(document.span(), DeValue::Table(document.into_inner()));
+    let mut problems: Vec<_> = complaints(&plan)
+        .into_iter()
+        .map(|complaint| {
+            let span = span_of(&root, complaint.part, complaint.key).unwrap_or_default();
+            let inside = complaint
+                .written
+                .and_then(|written| text.get(span.clone()).and_then(|text| text.find(&written)));
+            (span.start + inside.unwrap_or(0), complaint.text)
+        })
+        .collect();
+    problems.sort();
+    let problems = problems
+        .into_iter()
+        .map(|(at, problem)| PlanProblem { at: Some(position(text, at)), text: problem });
+    PlanError::none_of(problems.collect())?;
+    Ok(plan)
 }
 
-/// The line and the column of a byte.
+/// Describes an error of the TOML parser or of serde, with a suggestion.
+fn shape_error(text: &str, error: &TomlError, shown: String) -> PlanError {
+    let mut shown = shown.trim_end().replace('\n', " ");
+    // serde puts the name that was written and all expected names in backticks.
+    let mut names = error.message().split('`').skip(1).step_by(2);
+    if error.message().starts_with("unknown ")
+        && let Some(written) = names.next()
+        && let Some(nearest) = suggestion::nearest(written, names)
+    {
+        shown += &format!("; did you mean {nearest}?");
+    }
+    if error.message() == "invalid type: map, expected a sequence" {
+        shown += "; write it with two brackets, as in [[stage]]";
+    }
+    let at = error.span().map_or(0, |span| span.start);
+    PlanError(vec![PlanProblem { at: Some(position(text, at)), text: shown }])
+}
+
+/// Returns the line and column of a byte, from 1.
 fn position(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -52,235 +71,168 @@ fn position(text: &str, at: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// `a string`, `an integer`.
-fn a(kind: &str) -> String {
-    let article = if kind.starts_with(['a', 'i', 'o']) { "an" } else { "a" };
-    format!("{article} {kind}")
-}
-
-/// A text while it is understood.
-struct Reader<'t> {
-    text: &'t str,
-    /// Each with the byte that it is at.
-    problems: Vec<(usize, String)>,
-    /// Where each thing of the plan, and each of its keys, is written: from, to.
-    spots: BTreeMap<(Spot, String), (usize, usize)>,
-}
-
-/// A table, and what of the plan it is.
-struct Part<'a, 't> {
-    table: &'a DeTable<'t>,
-    spot: Spot,
-    /// What it is called in a complaint: `[[stage]]`.
-    title: String,
-    /// Where it is written.
-    at: usize,
-}
-
-type Value<'a, 't> = &'a Spanned<DeValue<'t>>;
-
-impl Reader<'_> {
-    fn wrong(&mut self, at: usize, text: impl Into<String>) {
-        self.problems.push((at, text.into()));
-    }
-
-    fn told(self) -> Vec<PlanProblem> {
-        let mut problems = self.problems;
-        problems.sort();
-        let told = |(at, text)| PlanProblem { at: Some(position(self.text, at)), text };
-        problems.into_iter().map(told).collect()
-    }
-
-    /// What is wrong with the plan as such, at the places where that is written.
-    fn check(&mut self, plan: &PlanSpec) {
-        for complaint in complaints(plan) {
-            let spot = |key: &str| self.spots.get(&(complaint.spot.clone(), key.to_owned()));
-            let (from, to) = spot(complaint.key).or_else(|| spot("")).copied().unwrap_or_default();
-            let inside = complaint
-                .written
-                .and_then(|written| self.text.get(from..to).and_then(|text| text.find(&written)));
-            self.wrong(from + inside.unwrap_or(0), complaint.text);
+/// Returns where the value of a key is written, or else where its table begins.
+fn span_of(root: &Spanned<DeValue<'_>>, part: PlanPart, key: &str) -> Option<Range<usize>> {
+    let stage = |number: usize| root.get_ref().get("stage")?.get_ref().get(number);
+    let table = match part {
+        PlanPart::Plan => root,
+        PlanPart::Stage(number) => stage(number)?,
+        PlanPart::Agent(number, agent) => {
+            stage(number)?.get_ref().get("agent")?.get_ref().get(agent)?
         }
-    }
+    };
+    Some(table.get_ref().get(key).unwrap_or(table).span())
+}
 
-    fn plan(&mut self, table: &DeTable<'_>) -> Option<PlanSpec> {
-        let part = Part { table, spot: Spot::Plan, title: "a plan".to_owned(), at: 0 };
-        self.keys(&part, &PLAN_KEYS);
-        let name = self.name(&part);
-        let plan = PlanSpec {
-            about: self.string(&part, "about"),
-            timeout: self.time(&part, "timeout"),
-            concurrency: self.number(&part, "concurrency"),
-            inputs: self.inputs(table),
-            stages: self.stages(&part),
-            name: name?,
-        };
-        Some(plan)
-    }
+/// A plan as it is written in TOML.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlanText {
+    name: Name,
+    about: Option<String>,
+    #[serde(default, deserialize_with = "duration")]
+    timeout: Option<Duration>,
+    concurrency: Option<u32>,
+    #[serde(default)]
+    inputs: BTreeMap<Name, InputText>,
+    #[serde(default)]
+    stage: Vec<StageText>,
+}
 
-    fn inputs(&mut self, table: &DeTable<'_>) -> BTreeMap<Name, InputSpec> {
-        let mut inputs = BTreeMap::new();
-        let Some(value) = table.get("inputs") else { return inputs };
-        let DeValue::Table(table) = value.get_ref() else {
-            let kind = a(value.get_ref().type_str());
-            self.wrong(value.span().start, format!("[inputs] is a table, and not {kind}"));
-            return inputs;
-        };
-        for (key, value) in table {
-            let name = match Name::parse(key.get_ref()) {
-                Ok(name) => name,
-                Err(error) => {
-                    self.wrong(key.span().start, error.to_string());
-                    continue;
-                }
-            };
-            let DeValue::Table(table) = value.get_ref() else {
-                let text = format!(
-                    "the input {name} is a table: write {name} = {{ default = \"…\" }}, or {name} = {{}} for one that must be said"
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { default = \"…\" }, or {} for a required input"
+)]
+struct InputText {
+    default: Option<String>,
+    about: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StageText {
+    name: Name,
+    need: Option<u32>,
+    #[serde(default)]
+    stop_rest: bool,
+    #[serde(default)]
+    agent: Vec<CheckedAgent>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AgentText {
+    name: Name,
+    agent: Option<String>,
+    member: Option<String>,
+    prompt: Option<String>,
+    prompt_file: Option<String>,
+    model: Option<String>,
+    turns: Option<u32>,
+    permissions: Option<Permissions>,
+    #[serde(default)]
+    args: Vec<String>,
+    cwd: Option<String>,
+    #[serde(default, deserialize_with = "duration")]
+    timeout: Option<Duration>,
+    #[serde(default, deserialize_with = "worktree")]
+    worktree: Option<PlanWorktree>,
+    on_failure: Option<OnFailure>,
+    retries: Option<u32>,
+}
+
+/// An agent that has one target and one prompt.
+#[derive(Deserialize)]
+#[serde(try_from = "AgentText")]
+struct CheckedAgent(PlanAgent);
+
+impl TryFrom<AgentText> for CheckedAgent {
+    type Error = &'static str;
+
+    fn try_from(text: AgentText) -> Result<Self, Self::Error> {
+        let who = match (text.agent, text.member) {
+            (Some(agent), None) => PlanTarget::Agent(agent),
+            (None, Some(member)) => PlanTarget::Member(member),
+            (Some(_), Some(_)) => {
+                return Err(
+                    "`agent` and `member` are mutually exclusive: a member already has an agent",
                 );
-                self.wrong(value.span().start, text);
-                continue;
-            };
-            let (spot, title) = (Spot::Input(name.to_string()), format!("the input {name}"));
-            let part = Part { table, spot, title, at: key.span().start };
-            self.keys(&part, &INPUT_KEYS);
-            let (default, about) = (self.string(&part, "default"), self.string(&part, "about"));
-            inputs.insert(name, InputSpec { default, about });
-        }
-        inputs
-    }
-
-    fn stages(&mut self, plan: &Part<'_, '_>) -> Vec<StageSpec> {
-        let tables = self.tables(plan, "stage", "[[stage]]");
-        let stages = tables.into_iter().enumerate().filter_map(|(number, (table, at))| {
-            let part = Part { table, spot: Spot::Stage(number), title: "[[stage]]".into(), at };
-            self.keys(&part, &STAGE_KEYS);
-            let name = self.name(&part);
-            let stage = StageSpec {
-                need: self.number(&part, "need"),
-                stop_rest: self.flag(&part, "stop_rest").unwrap_or(false),
-                agents: self.agents(&part, number),
-                name: name?,
-            };
-            Some(stage)
-        });
-        stages.collect()
-    }
-
-    /// Complains of keys that nobody knows, and remembers where the others are.
-    fn keys(&mut self, part: &Part<'_, '_>, known: &[&'static str]) {
-        self.spots.insert((part.spot.clone(), String::new()), (part.at, part.at));
-        for (key, value) in part.table {
-            let name = key.get_ref().as_ref();
-            if known.contains(&name) {
-                let span = value.span();
-                self.spots.insert((part.spot.clone(), name.to_owned()), (span.start, span.end));
-            } else {
-                let near = did_you_mean(name, known.iter().copied());
-                let text = format!("unknown key `{name}` in {}{near}", part.title);
-                self.wrong(key.span().start, text);
             }
-        }
-    }
-
-    fn mistaken(&mut self, value: Value<'_, '_>, key: &str, wanted: &str) {
-        let kind = a(value.get_ref().type_str());
-        self.wrong(value.span().start, format!("`{key}` is {wanted}, and not {kind}"));
-    }
-
-    fn name(&mut self, part: &Part<'_, '_>) -> Option<Name> {
-        if part.table.get("name").is_none() {
-            self.wrong(part.at, format!("{} has no `name`", part.title));
-        }
-        let text = self.string(part, "name")?;
-        let at = self.spots.get(&(part.spot.clone(), "name".to_owned())).map_or(part.at, |at| at.0);
-        Name::parse(&text).map_err(|error| self.wrong(at, error.to_string())).ok()
-    }
-
-    fn string(&mut self, part: &Part<'_, '_>, key: &str) -> Option<String> {
-        let value = part.table.get(key)?;
-        match value.get_ref() {
-            DeValue::String(text) => Some(text.to_string()),
-            _ => {
-                self.mistaken(value, key, "a string");
-                None
-            }
-        }
-    }
-
-    fn strings(&mut self, part: &Part<'_, '_>, key: &str) -> Vec<String> {
-        let Some(value) = part.table.get(key) else { return Vec::new() };
-        let DeValue::Array(array) = value.get_ref() else {
-            self.mistaken(value, key, "a list of strings");
-            return Vec::new();
-        };
-        let strings = array.iter().filter_map(|item| match item.get_ref() {
-            DeValue::String(text) => Some(text.to_string()),
-            _ => {
-                self.mistaken(item, key, "a list of strings");
-                None
-            }
-        });
-        strings.collect()
-    }
-
-    fn flag(&mut self, part: &Part<'_, '_>, key: &str) -> Option<bool> {
-        let value = part.table.get(key)?;
-        if value.get_ref().as_bool().is_none() {
-            self.mistaken(value, key, "true or false");
-        }
-        value.get_ref().as_bool()
-    }
-
-    fn number(&mut self, part: &Part<'_, '_>, key: &str) -> Option<u32> {
-        let value = part.table.get(key)?;
-        let DeValue::Integer(number) = value.get_ref() else {
-            self.mistaken(value, key, "a number");
-            return None;
-        };
-        let read = u32::from_str_radix(number.as_str(), number.radix());
-        if read.is_err() {
-            let text = format!("`{key}` is a number from 0 to {}, and not {number}", u32::MAX);
-            self.wrong(value.span().start, text);
-        }
-        read.ok()
-    }
-
-    fn time(&mut self, part: &Part<'_, '_>, key: &str) -> Option<Duration> {
-        let value = part.table.get(key)?;
-        let text = match value.get_ref() {
-            DeValue::String(text) => text.to_string(),
-            DeValue::Integer(number) => number.to_string(),
-            _ => {
-                self.mistaken(value, key, "a time, like \"20m\"");
-                return None;
+            (None, None) => {
+                return Err(
+                    "missing `agent` or `member`: write agent = \"claude\", or the name of a member",
+                );
             }
         };
-        let wrong = |error| self.wrong(value.span().start, format!("`{key}`: {error}"));
-        parse_time(&text).map_err(wrong).ok()
-    }
-
-    /// The tables of an array of them, and where each is written.
-    fn tables<'a, 't>(
-        &mut self,
-        part: &Part<'a, 't>,
-        key: &str,
-        title: &str,
-    ) -> Vec<(&'a DeTable<'t>, usize)> {
-        let Some(value) = part.table.get(key) else { return Vec::new() };
-        let DeValue::Array(array) = value.get_ref() else {
-            let text =
-                format!("`{key}` is written as {title}, with two brackets: there may be several");
-            self.wrong(value.span().start, text);
-            return Vec::new();
+        let prompt = match (text.prompt, text.prompt_file) {
+            (Some(text), None) => Prompt::Text(text),
+            (None, Some(file)) => Prompt::File(file),
+            (Some(_), Some(_)) => return Err("`prompt` and `prompt_file` are mutually exclusive"),
+            (None, None) => return Err("missing `prompt` or `prompt_file`"),
         };
-        let tables = array.iter().filter_map(|item| match item.get_ref() {
-            DeValue::Table(table) => Some((table, item.span().start)),
-            _ => {
-                self.mistaken(item, key, "a list of tables");
-                None
-            }
-        });
-        tables.collect()
+        Ok(Self(PlanAgent {
+            name: text.name,
+            who,
+            model: text.model,
+            turns: text.turns,
+            permissions: text.permissions,
+            args: text.args,
+            cwd: text.cwd,
+            timeout: text.timeout,
+            worktree: text.worktree,
+            on_failure: text.on_failure,
+            retries: text.retries,
+            prompt,
+        }))
+    }
+}
+
+impl From<PlanText> for PlanSpec {
+    fn from(text: PlanText) -> Self {
+        let input = |input: InputText| InputSpec { default: input.default, about: input.about };
+        let stage = |stage: StageText| StageSpec {
+            name: stage.name,
+            need: stage.need,
+            stop_rest: stage.stop_rest,
+            agents: stage.agent.into_iter().map(|agent| agent.0).collect(),
+        };
+        Self {
+            name: text.name,
+            about: text.about,
+            timeout: text.timeout,
+            concurrency: text.concurrency,
+            inputs: text.inputs.into_iter().map(|(name, it)| (name, input(it))).collect(),
+            stages: text.stage.into_iter().map(stage).collect(),
+        }
+    }
+}
+
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    let text = match Value::deserialize(from)? {
+        Value::String(text) => text,
+        Value::Integer(seconds) => seconds.to_string(),
+        other => {
+            let kind = other.type_str();
+            return Err(D::Error::custom(format!(
+                "expected a duration such as \"20m\", found {kind}"
+            )));
+        }
+    };
+    parse_time(&text).map(Some).map_err(D::Error::custom)
+}
+
+fn worktree<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PlanWorktree>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Boolean(own) => Ok(own.then_some(PlanWorktree::Own)),
+        Value::String(branch) if !branch.trim().is_empty() => {
+            Ok(Some(PlanWorktree::Branch(branch)))
+        }
+        other => {
+            let found =
+                other.as_str().map_or(other.type_str().to_owned(), |text| format!("{text:?}"));
+            let expected = "true for a new branch, or the name of a branch";
+            Err(D::Error::custom(format!("expected {expected}, found {found}")))
+        }
     }
 }

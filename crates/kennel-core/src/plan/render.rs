@@ -1,73 +1,48 @@
-//! Prompts as they are asked: with what somebody said, and with the answers so far.
+//! Prompts with the values of their references.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use kennel_types::beginning_of;
 use kennel_types::plan::{AgentPath, Name, PlanSpec, Prompt, StageSpec};
+use kennel_types::suggestion::did_you_mean;
 
 use super::problem::{PlanError, PlanProblem};
-use super::template::{NoValue, Reference, Template, TemplateError, beginning};
-use crate::slip::did_you_mean;
+use super::template::{Reference, Segment, segments};
 
-/// The most bytes of an answer that go into a prompt.
+/// The maximum number of bytes of an answer in a prompt.
 pub const MAX_ANSWER_BYTES: usize = 256 << 10;
 
-/// What somebody said who runs a plan: a value for each of its inputs.
+/// A value for each input of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Inputs(BTreeMap<Name, String>);
 
-/// What an agent of an earlier stage has answered.
+/// The answer of an agent of an earlier stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentAnswer<'a> {
-    /// This.
+    /// The answer.
     Given(Cow<'a, str>),
-    /// Nothing, and why.
+    /// Why there is no answer.
     Missing(Cow<'a, str>),
 }
 
-/// Why a prompt can't be made.
+/// A prompt that can't be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PromptError {
-    /// Nobody is there.
-    #[error("there is no agent {0} in this plan")]
-    NoAgent(AgentPath),
-    /// It is in a file.
-    #[error("the prompt of {place} is in the file {file:?}, which was not read")]
-    NotRead {
-        /// Whose.
-        place: AgentPath,
-        /// Which.
-        file: String,
-    },
-    /// It was not checked.
-    #[error("the prompt of {place}: {error}")]
-    Template {
-        /// Whose.
-        place: AgentPath,
-        /// What is wrong.
-        #[source]
-        error: TemplateError,
-    },
-    /// Nobody said.
-    #[error("the prompt of {place}: {error}")]
-    NoValue {
-        /// Whose.
-        place: AgentPath,
-        /// For what.
-        #[source]
-        error: NoValue,
-    },
+#[error("the prompt of {place}: {why}")]
+pub struct PromptError {
+    place: AgentPath,
+    why: String,
 }
 
-/// A value for each input: what was said, else its default.
+/// Returns a value for each input: the one that was set, or else its default.
 ///
 /// # Errors
-/// Something was said that the plan has no use for, or nothing where it must be.
-pub fn fill_inputs(plan: &PlanSpec, said: &BTreeMap<String, String>) -> Result<Inputs, PlanError> {
+/// An input is unknown, or a required one is not set.
+pub fn fill_inputs(plan: &PlanSpec, given: &BTreeMap<String, String>) -> Result<Inputs, PlanError> {
     let mut problems = Vec::new();
     let mut wrong = |text| problems.push(PlanProblem { at: None, text });
-    for name in said.keys() {
+    for name in given.keys() {
         if !plan.inputs.keys().any(|known| known.as_str() == name) {
             let near = did_you_mean(name, plan.inputs.keys().map(Name::as_str));
             wrong(format!("the plan {} has no input {name:?}{near}", plan.name));
@@ -75,13 +50,13 @@ pub fn fill_inputs(plan: &PlanSpec, said: &BTreeMap<String, String>) -> Result<I
     }
     let mut inputs = BTreeMap::new();
     for (name, input) in &plan.inputs {
-        match said.get(name.as_str()).or(input.default.as_ref()) {
+        match given.get(name.as_str()).or(input.default.as_ref()) {
             Some(value) => drop(inputs.insert(name.clone(), value.clone())),
             None => {
                 let about = input.about.as_ref().map(|about| format!(" ({about})"));
                 let about = about.unwrap_or_default();
                 wrong(format!(
-                    "the plan {} needs the input {name}{about}: say --set {name}=…",
+                    "the plan {} requires the input {name}{about}: pass --set {name}=VALUE",
                     plan.name
                 ));
             }
@@ -91,52 +66,60 @@ pub fn fill_inputs(plan: &PlanSpec, said: &BTreeMap<String, String>) -> Result<I
     Ok(Inputs(inputs))
 }
 
-/// What the agent at this place is asked. An answer that is missing is no error: the plan goes on without it, or it
-/// would have failed. In its place is `[no answer from STAGE.AGENT: why]`.
+/// Renders the prompt of an agent. A missing answer is not an error, because the plan allows the failure: the prompt
+/// contains `[no answer from STAGE.AGENT: why]` instead.
 ///
 /// # Errors
-/// There is no such agent, or the plan was not checked.
+/// The plan has no such agent, or was not checked.
 pub fn prompt<'a>(
     plan: &PlanSpec,
     place: &AgentPath,
     inputs: &Inputs,
     answer: &dyn Fn(&AgentPath) -> AgentAnswer<'a>,
 ) -> Result<String, PromptError> {
-    let agent = plan.agent(place).ok_or_else(|| PromptError::NoAgent(place.clone()))?;
+    let error = |why: String| PromptError { place: place.clone(), why };
+    let agent = plan.agent(place).ok_or_else(|| error("the plan has no such agent".to_owned()))?;
     let text = match &agent.prompt {
         Prompt::Text(text) => text,
-        Prompt::File(file) => {
-            return Err(PromptError::NotRead { place: place.clone(), file: file.clone() });
-        }
+        Prompt::File(file) => return Err(error(format!("the file {file:?} was not loaded"))),
     };
-    let template = Template::parse(text)
-        .map_err(|error| PromptError::Template { place: place.clone(), error })?;
     let value = |reference: &Reference| match reference {
-        Reference::Input(name) => inputs.0.get(name).map(|said| Cow::Owned(said.clone())),
-        Reference::Agent(place) => plan.agent(place).map(|_| told(place, answer(place)).into()),
+        Reference::Input(name) => inputs.0.get(name).cloned(),
+        Reference::Agent(place) => plan.agent(place).map(|_| answer_text(place, answer(place))),
         Reference::Stage(name) => {
             let stage = plan.stages.iter().find(|stage| stage.name == *name)?;
-            Some(all_told(stage, answer).into())
+            Some(stage_text(stage, answer))
         }
     };
-    template.render(&value).map_err(|error| PromptError::NoValue { place: place.clone(), error })
+    let mut rendered = String::new();
+    for segment in segments(text).map_err(|wrong| error(wrong.to_string()))? {
+        match segment {
+            Segment::Text(text) => rendered.push_str(text),
+            Segment::Reference(reference) => {
+                let value = value(&reference);
+                let missing = || error(format!("there is no value for {{{{{reference}}}}}"));
+                rendered.push_str(&value.ok_or_else(missing)?);
+            }
+        }
+    }
+    Ok(rendered)
 }
 
-/// All answers of a stage, each below its name.
-fn all_told<'a>(stage: &StageSpec, answer: &dyn Fn(&AgentPath) -> AgentAnswer<'a>) -> String {
+/// Formats all answers of a stage, each below the name of its agent.
+fn stage_text<'a>(stage: &StageSpec, answer: &dyn Fn(&AgentPath) -> AgentAnswer<'a>) -> String {
     let answers = stage.agents.iter().map(|agent| {
         let place = stage.place(agent);
-        format!("## {}\n\n{}\n", agent.name, told(&place, answer(&place)).trim_end())
+        format!("## {}\n\n{}\n", agent.name, answer_text(&place, answer(&place)).trim_end())
     });
     answers.collect::<Vec<_>>().join("\n")
 }
 
-fn told(place: &AgentPath, answer: AgentAnswer<'_>) -> String {
+fn answer_text(place: &AgentPath, answer: AgentAnswer<'_>) -> String {
     match answer {
         AgentAnswer::Missing(why) => format!("[no answer from {place}: {why}]"),
         AgentAnswer::Given(text) if text.len() <= MAX_ANSWER_BYTES => text.into_owned(),
         AgentAnswer::Given(text) => {
-            let kept = beginning(&text, MAX_ANSWER_BYTES);
+            let kept = beginning_of(&text, MAX_ANSWER_BYTES);
             let left_out = text.len() - kept.len();
             format!("{kept}\n[{left_out} more bytes from {place} are left out]")
         }

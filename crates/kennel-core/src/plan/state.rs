@@ -1,230 +1,226 @@
-//! A plan while it is run: what is known of each of its agents.
+//! The state of a plan that runs, the events that change it, and the reasons to ignore one.
 
 use kennel_types::plan::{AgentPath, PlanSpec};
 use kennel_types::{SessionId, TokenUsage, VerdictKind, is_unset};
 use serde::{Deserialize, Serialize};
 
-/// How a plan stands. It goes on record with every event that is taken.
+/// The state of a plan. It is recorded with every event that changes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PlanState {
-    /// Its agents, in the order of the plan.
+    /// The agents, in the order of the plan.
     pub agents: Vec<AgentState>,
-    /// Why nobody is asked any more, once that is so.
+    /// Why no more agents are asked, if that is the case.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ending: Option<PlanEnding>,
-    /// Whether its outcome was told.
+    /// Whether the outcome was reported.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub finished: bool,
 }
 
-/// How an agent of a plan stands.
+/// The state of an agent of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AgentState {
-    /// Which.
+    /// The path of the agent.
     pub place: AgentPath,
-    /// What was seen of it last.
+    /// The phase, as last observed.
     pub phase: AgentPhase,
-    /// How often it was about to be asked.
+    /// How often an ask began.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub asks: u32,
-    /// What it has used up, all asks together.
+    /// The usage of all asks together.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub usage: TokenUsage,
-    /// Whether the last session that is over may have run, and nobody knows how it ended. It outlasts a resume that did not
-    /// come to ask it again.
+    /// Whether the last session may have run with an unknown result. A resume that does not ask the agent again keeps it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub may_have_run: bool,
 }
 
-/// What was seen of an agent. The drawing is in the module.
+/// The phase of an agent. The module has the state diagram.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "phase")]
 pub enum AgentPhase {
-    /// It was not asked, or not again.
+    /// Not asked yet, or not again.
     Waiting,
-    /// It is about to be asked: there may be a session, and nobody has told yet.
+    /// About to be asked: a session may exist.
     Asking,
-    /// It was asked, and is not over as far as anybody knows.
+    /// Asked, and not known to be over.
     Asked {
-        /// By this session.
+        /// The session.
         session: SessionId,
     },
-    /// It has answered.
+    /// It answered.
     Done {
-        /// In this session.
+        /// The session.
         session: SessionId,
     },
-    /// It has not, and it is over.
+    /// It is over without an answer.
     Failed {
-        /// Why.
-        why: AgentFailure,
+        /// The reason.
+        why: AskFailure,
     },
-    /// Somebody wanted its end, and it is over.
+    /// It was stopped, and is over.
     Cancelled {
-        /// In this session.
+        /// The session.
         session: SessionId,
     },
-    /// It was not asked, and will not be.
+    /// Not asked, and never will be.
     Skipped {
-        /// Why.
+        /// The reason.
         why: SkipReason,
     },
 }
 
-/// Why an agent has failed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Why an agent failed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "failure")]
-pub enum AgentFailure {
-    /// There is no session: it was not taken.
+pub enum AskFailure {
+    /// The prompt was refused. There is no session.
+    #[error("refused: {why}")]
     Refused {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Its session is over, without an answer.
+    /// The session is over without an answer.
+    #[error("{}", judged_text(*.verdict))]
     Judged {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// What became of it.
+        /// The verdict.
         verdict: VerdictKind,
     },
+}
+
+fn judged_text(verdict: VerdictKind) -> &'static str {
+    match verdict {
+        VerdictKind::Unknown => "it may have run, with an unknown result",
+        verdict => verdict.name(),
+    }
 }
 
 /// Why an agent was not asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
-    /// Somebody wanted the end of the plan.
+    /// The plan was cancelled.
     #[error("the plan was cancelled before")]
     Cancelled,
-    /// The plan had no time left.
-    #[error("the plan's time was over before")]
+    /// The plan timed out.
+    #[error("the plan had timed out before")]
     TimeOver,
-    /// The plan had failed.
+    /// The plan failed.
     #[error("the plan had failed before")]
     Failed,
-    /// Enough others had answered.
+    /// Enough other agents answered.
     #[error("enough others had answered")]
     NotNeeded,
 }
 
-/// Why nobody is asked any more.
+/// Why a plan asks no more agents.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ending")]
 pub enum PlanEnding {
-    /// An agent has failed that may not.
+    /// An agent failed whose failure fails the plan.
     AgentFailed {
-        /// Which.
+        /// The agent.
         place: AgentPath,
     },
-    /// Too few of a stage can succeed.
+    /// Too few agents of a stage can still succeed.
     TooFew {
-        /// One that has failed.
+        /// An agent that failed.
         place: AgentPath,
-        /// How many can, at most.
+        /// How many can still succeed.
         can: u32,
-        /// How many must.
+        /// How many must succeed.
         need: u32,
     },
-    /// The plan has no time left.
+    /// The plan timed out.
     TimeOver,
-    /// Somebody wanted it.
+    /// A caller cancelled it.
     Cancelled {
-        /// Who.
+        /// The name of the caller.
         by: String,
     },
 }
 
-/// Something that happened to a plan. An ask is known by its number, so that what is told late, or twice, is not taken for
-/// something new.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "event")]
+/// Something that happened to a plan. An ask has a number, so that a late or repeated event is not mistaken for one
+/// about a newer ask.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PlanEvent {
-    /// An agent is about to be asked: told, and put on record, before that is done. Only if it is taken may it be done.
+    /// An agent is about to be asked. The daemon may ask only after this event was accepted and recorded.
     Asking {
-        /// Which.
+        /// The agent.
         place: AgentPath,
-        /// For the how manieth time.
+        /// The number of the ask, from 1.
         ask: u32,
     },
-    /// There is a session. One whose event is [`Ignored::Late`] is no plan's: it is to be stopped.
+    /// A session exists. If the event is [`IgnoredReason::Late`], the session belongs to no plan and must be stopped.
     Asked {
-        /// Of which agent.
+        /// The agent.
         place: AgentPath,
-        /// By which ask.
+        /// The number of the ask.
         ask: u32,
         /// The session, by its first launch.
         session: SessionId,
     },
-    /// It was seen that an ask came to nothing: no session has its key, and none will. So it is after a crash in
-    /// the middle.
+    /// No session has the key of this ask, and none will: the daemon crashed in the middle of the ask.
     NotAsked {
-        /// Of which agent.
+        /// The agent.
         place: AgentPath,
-        /// Which.
+        /// The number of the ask.
         ask: u32,
     },
-    /// An ask was refused: there is no session.
+    /// The prompt was refused. There is no session.
     Refused {
-        /// Of which agent.
+        /// The agent.
         place: AgentPath,
-        /// Which.
+        /// The number of the ask.
         ask: u32,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A session is over: it was seen to be gone, no launch follows, and its verdict is on record.
+    /// A session is over: it was seen to be gone, no launch follows, and its verdict is recorded.
     Judged {
-        /// Of which agent.
+        /// The agent.
         place: AgentPath,
-        /// By which ask.
+        /// The number of the ask.
         ask: u32,
         /// The session.
         session: SessionId,
-        /// What became of it.
+        /// The verdict.
         verdict: VerdictKind,
-        /// What it has used up.
+        /// The usage of this session.
         usage: TokenUsage,
     },
-    /// Somebody wants the end of the plan.
+    /// A caller cancels the plan.
     CancelWanted {
-        /// Who.
+        /// The name of the caller.
         by: String,
     },
-    /// The plan's time is over.
+    /// The plan timed out.
     TimeOver,
-    /// Its outcome was told.
+    /// The outcome was reported.
     Finished,
-    /// Somebody wants that what is not done is done.
+    /// A caller resumes the plan: agents without an answer are asked again.
     Resumed {
-        /// That goes for what may have run, too.
+        /// Whether to repeat prompts that may have run.
         replay: bool,
     },
-}
-
-/// What became of an event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub enum EventOutcome {
-    /// It was taken: the plan is another one now, and is to be put on record.
-    Taken,
-    /// It changed nothing.
-    Ignored(IgnoredReason),
 }
 
 /// Why an event changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IgnoredReason {
-    /// There is no such agent.
+    /// The plan has no such agent.
     #[error("there is no agent {0} in the plan")]
     NoAgent(AgentPath),
-    /// It was known already.
-    #[error("that is known")]
+    /// The plan already has this information.
+    #[error("this is already known")]
     Known,
-    /// It is about something that is over, or that another ask has taken the place of.
-    #[error("that comes too late")]
+    /// The ask is over, or a newer ask has replaced it.
+    #[error("this is too late")]
     Late,
-    /// This agent may not be asked now.
-    #[error("it may not be asked now")]
+    /// The agent may not be asked now.
+    #[error("the agent may not be asked now")]
     NotNow,
     /// The plan is over.
     #[error("the plan is over")]
@@ -232,14 +228,11 @@ pub enum IgnoredReason {
     /// The plan is not over.
     #[error("the plan is not over")]
     NotOver,
-    /// Everything is done.
-    #[error("nothing is left to be done")]
+    /// Every agent answered.
+    #[error("nothing is left to do")]
     NothingLeft,
-    /// It can't go on without repeating what may have run.
-    #[error(
-        "{} may have run, and nobody knows how it ended: it is asked again only if that is wanted",
-        listed(.0)
-    )]
+    /// Only prompts that may have run are left.
+    #[error("{} may have run, with an unknown result; a resume repeats it only on request", listed(.0))]
     MayHaveRun(Vec<AgentPath>),
 }
 
@@ -248,59 +241,50 @@ fn listed(places: &[AgentPath]) -> String {
 }
 
 impl AgentPhase {
-    /// Whether there is no session, nor will be, or it was seen to be gone.
+    /// Returns whether no session exists or will exist, or the session was seen to be gone.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        match self {
-            Self::Waiting | Self::Asking | Self::Asked { .. } => false,
-            Self::Done { .. }
-            | Self::Failed { .. }
-            | Self::Cancelled { .. }
-            | Self::Skipped { .. } => true,
-        }
+        !matches!(self, Self::Waiting | Self::Asking | Self::Asked { .. })
     }
 
-    /// Whether there is a session, or may be, that is not known to be over.
+    /// Returns whether a session may exist that is not known to be over.
     #[must_use]
     pub fn may_be_alive(&self) -> bool {
         matches!(self, Self::Asking | Self::Asked { .. })
     }
 
-    /// Whether it has answered.
+    /// Returns whether the agent answered.
     #[must_use]
     pub fn has_succeeded(&self) -> bool {
         matches!(self, Self::Done { .. })
     }
 
-    /// Its session, if there is one.
+    /// Returns the session, if there is one.
     #[must_use]
     pub fn session(&self) -> Option<&SessionId> {
         match self {
             Self::Asked { session }
             | Self::Done { session }
             | Self::Cancelled { session }
-            | Self::Failed { why: AgentFailure::Judged { session, .. } } => Some(session),
-            Self::Waiting
-            | Self::Asking
-            | Self::Skipped { .. }
-            | Self::Failed { why: AgentFailure::Refused { .. } } => None,
+            | Self::Failed { why: AskFailure::Judged { session, .. } } => Some(session),
+            _ => None,
         }
     }
 
-    /// What became of it, once its session is over.
+    /// Returns the verdict, once the session is over.
     #[must_use]
     pub fn verdict(&self) -> Option<VerdictKind> {
         match self {
             Self::Done { .. } => Some(VerdictKind::Succeeded),
             Self::Cancelled { .. } => Some(VerdictKind::Cancelled),
-            Self::Failed { why: AgentFailure::Judged { verdict, .. } } => Some(*verdict),
+            Self::Failed { why: AskFailure::Judged { verdict, .. } } => Some(*verdict),
             _ => None,
         }
     }
 }
 
 impl PlanState {
-    /// Before anybody was asked.
+    /// Returns the state before any agent was asked.
     #[must_use]
     pub fn new(spec: &PlanSpec) -> Self {
         let agents = spec.agents().map(|(stage, agent)| AgentState {
@@ -313,13 +297,13 @@ impl PlanState {
         Self { agents: agents.collect(), ending: None, finished: false }
     }
 
-    /// The agent at this place.
+    /// Returns the agent at this path.
     #[must_use]
     pub fn agent(&self, place: &AgentPath) -> Option<&AgentState> {
         self.agents.iter().find(|agent| agent.place == *place)
     }
 
-    /// Whether all agents are over.
+    /// Returns whether all agents are over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.agents.iter().all(|agent| agent.phase.is_over())

@@ -1,38 +1,37 @@
-//! What is to be done for a plan, and what becomes of it when something happens.
+//! The decisions of a plan: its next actions, and the effect of each event.
 
 use kennel_types::plan::{AgentPath, OnFailure, PlanAgent, PlanSpec, StageSpec};
 use kennel_types::{SessionId, TokenUsage, VerdictKind};
 
-use super::outcome::PlanOutcome;
 use super::state::{
-    AgentFailure, AgentPhase, AgentState, EventOutcome, IgnoredReason, PlanEnding, PlanEvent,
-    PlanState, SkipReason,
+    AgentPhase, AgentState, AskFailure, IgnoredReason, PlanEnding, PlanEvent, PlanState, SkipReason,
 };
+use super::view::PlanOutcome;
 
-/// What is to be done now.
+/// Something to do for a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum PlanAction {
-    /// To ask an agent: after [`PlanEvent::Asking`] was taken, and under the key of this ask ([`Place::ask_key`]).
+    /// Ask an agent, after [`PlanEvent::Asking`] was accepted, under the key of this ask ([`AgentPath::ask_key`]).
     Ask {
-        /// Which.
+        /// The agent.
         place: AgentPath,
-        /// For the how manieth time.
+        /// The number of the ask, from 1.
         ask: u32,
     },
-    /// To stop an agent that may be alive. It is said until the agent is over: a stop twice is a stop. If there is no
-    /// session yet, because the ask is under way, the session is stopped as soon as there is one.
+    /// Stop an agent that may be alive. The action repeats until the agent is over. If the ask is still in progress,
+    /// the session is stopped as soon as it exists.
     Stop {
-        /// Which.
+        /// The agent.
         place: AgentPath,
-        /// By which ask.
+        /// The number of the ask.
         ask: u32,
     },
-    /// To tell the outcome, and then that it was told ([`PlanEvent::Finished`]).
+    /// Report the outcome, and then send [`PlanEvent::Finished`].
     Finish(PlanOutcome),
 }
 
-/// A stage, and how each of its agents stands.
+/// A stage and the state of each of its agents.
 struct StageProgress<'a> {
     spec: &'a StageSpec,
     agents: Vec<(&'a PlanAgent, &'a AgentState)>,
@@ -43,13 +42,13 @@ impl StageProgress<'_> {
         self.agents.iter().filter(|(_, state)| state.phase.has_succeeded()).count()
     }
 
-    /// Whether an agent is one of those that are not needed any more.
+    /// Returns whether an agent is not needed any more.
     fn is_rest(&self, agent: &PlanAgent) -> bool {
         let enough = self.spec.need.is_some_and(|need| self.succeeded() >= need as usize);
         enough && self.spec.stop_rest && self.spec.on_failure(agent) == OnFailure::Continue
     }
 
-    /// Why the plan has failed with this stage, if it has.
+    /// Returns why this stage fails the plan, if it does.
     fn failure(&self) -> Option<PlanEnding> {
         let lost = |state: &AgentState| state.phase.is_over() && !state.phase.has_succeeded();
         let mut over = self.agents.iter().filter(|(_, state)| lost(state));
@@ -67,8 +66,8 @@ impl StageProgress<'_> {
 }
 
 impl PlanState {
-    /// What is to be done. It is said again until it is known to be done, so that whoever was killed in the middle of it
-    /// finds out from the record.
+    /// Returns the actions to take. Each repeats until an event confirms it, so a daemon that crashed in between finds
+    /// it again in the record.
     pub fn next(&self, spec: &PlanSpec) -> Vec<PlanAction> {
         if self.finished {
             return Vec::new();
@@ -85,31 +84,29 @@ impl PlanState {
         actions
     }
 
-    /// What becomes of it.
-    pub fn happened(&mut self, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
-        let heard = match event {
+    /// Applies an event. The caller must record the new state.
+    ///
+    /// # Errors
+    /// The event changed nothing.
+    pub fn happened(&mut self, spec: &PlanSpec, event: &PlanEvent) -> Result<(), IgnoredReason> {
+        match event {
             PlanEvent::Asking { place, ask } => self.asking(spec, place, *ask),
             PlanEvent::Asked { place, ask, session } => self.asked(place, *ask, session),
-            PlanEvent::NotAsked { place, ask } => self.answer(place, *ask, AgentPhase::Waiting),
+            PlanEvent::NotAsked { place, ask } => self.no_session(place, *ask, AgentPhase::Waiting),
             PlanEvent::Refused { place, ask, why } => {
-                let why = AgentFailure::Refused { why: why.clone() };
-                self.answer(place, *ask, AgentPhase::Failed { why })
+                let why = AskFailure::Refused { why: why.clone() };
+                self.no_session(place, *ask, AgentPhase::Failed { why })
             }
             PlanEvent::Judged { place, ask, session, verdict, usage } => {
                 self.judged(place, *ask, session, *verdict, *usage)
             }
             PlanEvent::CancelWanted { by } => self.end(PlanEnding::Cancelled { by: by.clone() }),
             PlanEvent::TimeOver => self.end(PlanEnding::TimeOver),
-            PlanEvent::Finished => self.told(),
+            PlanEvent::Finished => self.reported(),
             PlanEvent::Resumed { replay } => self.resumed(spec, *replay),
-        };
-        if heard == Ok(()) {
-            self.settle(spec);
-        }
-        match heard {
-            Ok(()) => EventOutcome::Taken,
-            Err(why) => EventOutcome::Ignored(why),
-        }
+        }?;
+        self.settle(spec);
+        Ok(())
     }
 
     fn stages<'a>(&'a self, spec: &'a PlanSpec) -> impl Iterator<Item = StageProgress<'a>> {
@@ -120,25 +117,25 @@ impl PlanState {
         })
     }
 
-    /// The stage that is at work.
+    /// Returns the first stage that is not over.
     fn current<'a>(&'a self, spec: &'a PlanSpec) -> Option<StageProgress<'a>> {
         let mut stages = self.stages(spec);
         stages.find(|stage| !stage.agents.iter().all(|(_, state)| state.phase.is_over()))
     }
 
-    /// Those who may be asked now. Nobody, if the plan is to end.
+    /// Returns the agents that may be asked now: none if the plan is ending.
     fn askable<'a>(&'a self, spec: &'a PlanSpec) -> Vec<&'a AgentState> {
         if self.ending.is_some() {
             return Vec::new();
         }
         let Some(stage) = self.current(spec) else { return Vec::new() };
         let alive = self.agents.iter().filter(|state| state.phase.may_be_alive()).count();
-        let most = spec.concurrency.map_or(usize::MAX, |most| most as usize);
+        let limit = spec.concurrency.map_or(usize::MAX, |limit| limit as usize);
         let waiting = stage.agents.iter().filter(|(_, state)| state.phase == AgentPhase::Waiting);
-        waiting.map(|(_, state)| *state).take(most.saturating_sub(alive)).collect()
+        waiting.map(|(_, state)| *state).take(limit.saturating_sub(alive)).collect()
     }
 
-    /// Those who may be alive, and shall not be.
+    /// Returns the agents that may be alive and must be stopped.
     fn unwanted<'a>(&'a self, spec: &'a PlanSpec) -> Vec<&'a AgentState> {
         if self.ending.is_some() {
             return self.agents.iter().filter(|state| state.phase.may_be_alive()).collect();
@@ -148,14 +145,14 @@ impl PlanState {
         rest.map(|(_, state)| *state).filter(|state| state.phase.may_be_alive()).collect()
     }
 
-    /// Whether an agent is to be stopped.
+    /// Returns whether an agent must be stopped.
     #[must_use]
     pub fn is_unwanted(&self, spec: &PlanSpec, place: &AgentPath) -> bool {
         self.unwanted(spec).iter().any(|state| state.place == *place)
     }
 
-    /// What follows from what happened: whether the plan has failed, and who will not be asked any more.
-    pub(super) fn settle(&mut self, spec: &PlanSpec) {
+    /// Decides whether the plan failed, and skips the agents that will not be asked any more.
+    fn settle(&mut self, spec: &PlanSpec) {
         if self.ending.is_none() {
             let failure = self.stages(spec).find_map(|stage| stage.failure());
             self.ending = failure;
@@ -186,7 +183,7 @@ impl PlanState {
         found.ok_or_else(|| IgnoredReason::NoAgent(place.clone()))
     }
 
-    /// The one step between "may be" and "is known": whatever came before it has its say here.
+    /// Accepts an ask only if nothing that happened before it, such as a cancel, rules it out.
     fn asking(
         &mut self,
         spec: &PlanSpec,
@@ -221,7 +218,7 @@ impl PlanState {
                 agent.phase = AgentPhase::Asked { session: session.base() };
                 Ok(())
             }
-            // It may be over by then: its end was told first.
+            // The session may be over already: events can arrive in any order.
             phase if phase.session().is_some_and(|known| known.is_same_session(session)) => {
                 Err(IgnoredReason::Known)
             }
@@ -229,8 +226,8 @@ impl PlanState {
         }
     }
 
-    /// An ask that is under way has come to nothing.
-    fn answer(
+    /// Ends an ask in progress that has no session.
+    fn no_session(
         &mut self,
         place: &AgentPath,
         ask: u32,
@@ -267,27 +264,26 @@ impl PlanState {
         agent.phase = match verdict {
             VerdictKind::Succeeded => AgentPhase::Done { session },
             VerdictKind::Cancelled => AgentPhase::Cancelled { session },
-            verdict => AgentPhase::Failed { why: AgentFailure::Judged { session, verdict } },
+            verdict => AgentPhase::Failed { why: AskFailure::Judged { session, verdict } },
         };
         Ok(())
     }
 
-    /// A cancel is the last word on why; otherwise the first.
+    /// Ends the plan. The first reason counts, but a cancel replaces any other.
     fn end(&mut self, ending: PlanEnding) -> Result<(), IgnoredReason> {
         if self.is_over() {
             return Err(IgnoredReason::Over);
         }
         let cancel = matches!(ending, PlanEnding::Cancelled { .. });
-        match &self.ending {
-            Some(PlanEnding::Cancelled { .. }) => return Err(IgnoredReason::Known),
-            Some(_) if !cancel => return Err(IgnoredReason::Known),
-            _ => {}
+        if matches!(&self.ending, Some(before) if !cancel || matches!(before, PlanEnding::Cancelled { .. }))
+        {
+            return Err(IgnoredReason::Known);
         }
         self.ending = Some(ending);
         Ok(())
     }
 
-    fn told(&mut self) -> Result<(), IgnoredReason> {
+    fn reported(&mut self) -> Result<(), IgnoredReason> {
         if !self.is_over() {
             return Err(IgnoredReason::NotOver);
         }
@@ -296,9 +292,51 @@ impl PlanState {
         }
         Ok(())
     }
+
+    /// Makes agents without an answer wait again, from the last stage that began: later stages have already continued
+    /// without the answers that an earlier one lacks. An agent that may have run is left out, unless `replay` is set.
+    fn resumed(&mut self, spec: &PlanSpec, replay: bool) -> Result<(), IgnoredReason> {
+        if !self.finished {
+            return Err(IgnoredReason::NotOver);
+        }
+        let mut next = self.clone();
+        next.finished = false;
+        next.ending = None;
+        let mut left: Vec<AgentPath> = Vec::new();
+        for agent in next.agents.iter_mut().skip(self.begun(spec)) {
+            if agent.may_have_run && !replay {
+                left.push(agent.place.clone());
+            } else if !agent.phase.has_succeeded() {
+                agent.phase = AgentPhase::Waiting;
+            }
+        }
+        next.settle(spec);
+        let waiting = next.agents.iter().any(|agent| agent.phase == AgentPhase::Waiting);
+        match (waiting, left.is_empty()) {
+            (true, _) => {
+                *self = next;
+                Ok(())
+            }
+            (false, true) => Err(IgnoredReason::NothingLeft),
+            (false, false) => Err(IgnoredReason::MayHaveRun(left)),
+        }
+    }
+
+    /// Returns the number of the first agent in the last stage that began.
+    fn begun(&self, spec: &PlanSpec) -> usize {
+        let (mut first, mut begun) = (0, 0);
+        for stage in &spec.stages {
+            let end = first + stage.agents.len();
+            let agents = self.agents.get(first..end).unwrap_or_default();
+            if agents.iter().any(|agent| agent.asks > 0) {
+                begun = first;
+            }
+            first = end;
+        }
+        begun
+    }
 }
 
-/// To stop it.
 fn stop(state: &AgentState) -> PlanAction {
     PlanAction::Stop { place: state.place.clone(), ask: state.asks }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use kennel_types::suggestion::{nearest, similarity};
 use kennel_types::{SessionId, StartedBy, parse_first_launch};
 
 use crate::session::Session;
-use crate::slip::{distance, largest_slip};
 
 use super::World;
 
@@ -139,31 +139,23 @@ impl World {
     /// The name of a member that looks like this one, the likeliest.
     #[must_use]
     pub fn member_like(&self, name: &str) -> Option<&str> {
-        let most = (name.chars().count() / 3).clamp(1, 4);
-        let near = self.members.keys().map(|other| (distance(name, other), other.as_str()));
-        near.filter(|(distance, _)| *distance <= most).min().map(|(_, other)| other)
+        nearest(name, self.members.keys().map(String::as_str))
     }
 
     fn near(&self, reference: &str) -> Vec<String> {
         let length = reference.chars().count();
-        let most = largest_slip(reference);
-        let mut near: Vec<(usize, &str)> = Vec::new();
-        let names = self.names.keys().map(String::as_str);
-        // What was meant as an id may be its beginning.
-        let ids = self.sessions.keys().map(SessionId::as_str);
-        for (word, compared) in
-            names.map(|name| (name, name)).chain(ids.map(|id| (id, beginning(id, length))))
-        {
-            let distance = distance(reference, compared);
-            if distance <= most && length > 1 {
-                near.push((distance, word));
-            }
+        if length <= 1 {
+            return Vec::new();
         }
+        let names = self.names.keys().map(|name| (name.as_str(), name.as_str()));
+        // A reference can be the beginning of an id.
+        let ids = self.sessions.keys().map(SessionId::as_str);
+        let ids = ids.map(|id| (id, id.get(..length).unwrap_or(id)));
+        let mut near: Vec<_> = names
+            .chain(ids)
+            .filter_map(|(word, compared)| Some((similarity(reference, compared)?, word)))
+            .collect();
         near.sort();
         near.into_iter().take(NAMED).map(|(_, word)| word.to_owned()).collect()
     }
-}
-
-fn beginning(id: &str, length: usize) -> &str {
-    id.get(..length).unwrap_or(id)
 }

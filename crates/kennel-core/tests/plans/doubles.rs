@@ -1,8 +1,7 @@
 //! Plans that are broken on purpose, each as a program was broken once or could be: the oracle must notice.
 
 use kennel_core::plan::{
-    AgentFailure, AgentPhase, EventOutcome, PlanAction, PlanEnding, PlanEvent, PlanState,
-    SkipReason,
+    AgentPhase, AskFailure, IgnoredReason, PlanAction, PlanEnding, PlanEvent, PlanState, SkipReason,
 };
 use kennel_types::plan::{OnFailure, PlanSpec};
 use kennel_types::{SessionId, VerdictKind};
@@ -11,7 +10,7 @@ use crate::scene::{Budget, Scene};
 use crate::{CALM, Mind, all_needed, one_at_a_time, one_of_two, search};
 
 type Next = fn(&PlanState, &PlanSpec) -> Vec<PlanAction>;
-type Happened = fn(&mut PlanState, &PlanSpec, &PlanEvent) -> EventOutcome;
+type Happened = fn(&mut PlanState, &PlanSpec, &PlanEvent) -> Result<(), IgnoredReason>;
 
 struct Double {
     next: Next,
@@ -23,7 +22,12 @@ impl Mind for Double {
         (self.next)(state, spec)
     }
 
-    fn happened(&self, state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
+    fn happened(
+        &self,
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason> {
         (self.happened)(state, spec, event)
     }
 }
@@ -46,7 +50,11 @@ const RESUME: Budget = Budget { resumes: 1, doubled: 1, failures: 2, ..CALM };
 /// What was decided before the cancel is done after it.
 #[test]
 fn an_ask_that_does_not_look_for_a_cancel() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
+    fn happened(
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason> {
         let PlanEvent::Asking { .. } = event else { return state.happened(spec, event) };
         let ending = state.ending.take();
         for agent in &mut state.agents {
@@ -65,7 +73,11 @@ fn an_ask_that_does_not_look_for_a_cancel() {
 /// An agent of which nobody knows yet whether there is a session is taken for one that there is none of.
 #[test]
 fn a_cancel_that_forgets_whoever_is_being_asked() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
+    fn happened(
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason> {
         if let PlanEvent::CancelWanted { .. } = event {
             for agent in &mut state.agents {
                 if agent.phase == AgentPhase::Asking {
@@ -83,7 +95,11 @@ fn a_cancel_that_forgets_whoever_is_being_asked() {
 /// A failed agent takes the others with it from the list, and they live on.
 #[test]
 fn a_failure_that_ejects_the_others() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
+    fn happened(
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason> {
         let heard = state.happened(spec, event);
         if let Some(PlanEnding::AgentFailed { .. }) = state.ending {
             for agent in state.agents.iter_mut().filter(|agent| agent.phase.may_be_alive()) {
@@ -126,7 +142,11 @@ fn a_cancel_that_stops_nobody() {
 /// What is told twice of an ask is taken for something about the next one.
 #[test]
 fn asks_without_numbers() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
+    fn happened(
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason> {
         let mut event = event.clone();
         if let PlanEvent::NotAsked { place, ask } = &mut event {
             *ask = state.agent(place).map_or(0, |agent| agent.asks);
@@ -141,7 +161,11 @@ fn asks_without_numbers() {
 /// The end of a former session is taken for that of the new one.
 #[test]
 fn an_end_that_is_anybodys() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
+    fn happened(
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason> {
         let mut event = event.clone();
         if let PlanEvent::Judged { place, ask, session, .. } = &mut event
             && let Some(agent) = state.agent(place)
@@ -207,7 +231,11 @@ fn a_need_that_is_not_counted() {
 
 #[test]
 fn a_resume_that_repeats_what_may_have_run() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
+    fn happened(
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason> {
         match event {
             PlanEvent::Resumed { .. } => state.happened(spec, &PlanEvent::Resumed { replay: true }),
             event => state.happened(spec, event),
@@ -220,9 +248,13 @@ fn a_resume_that_repeats_what_may_have_run() {
 
 #[test]
 fn a_resume_that_begins_anew() {
-    fn happened(state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
+    fn happened(
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason> {
         let heard = state.happened(spec, event);
-        if heard == EventOutcome::Taken && matches!(event, PlanEvent::Resumed { .. }) {
+        if heard.is_ok() && matches!(event, PlanEvent::Resumed { .. }) {
             state.agents.iter_mut().for_each(|agent| agent.phase = AgentPhase::Waiting);
         }
         heard
@@ -238,7 +270,7 @@ fn an_outcome_that_is_not_true() {
     fn next(state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         let mut told = state.clone();
         for agent in &mut told.agents {
-            let judged = |session: &SessionId| AgentFailure::Judged {
+            let judged = |session: &SessionId| AskFailure::Judged {
                 session: session.clone(),
                 verdict: VerdictKind::Crashed,
             };

@@ -11,14 +11,19 @@ mod oracle;
 mod scene;
 mod search;
 
-use kennel_core::plan::{EventOutcome, PlanAction, PlanEvent, PlanState};
+use kennel_core::plan::{IgnoredReason, PlanAction, PlanEvent, PlanState};
 use kennel_types::plan::PlanSpec;
 use scene::{Budget, Scene};
 
 /// What decides.
 trait Mind {
     fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction>;
-    fn happened(&self, state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome;
+    fn happened(
+        &self,
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason>;
 }
 
 /// The one under test.
@@ -29,7 +34,12 @@ impl Mind for Real {
         state.next(spec)
     }
 
-    fn happened(&self, state: &mut PlanState, spec: &PlanSpec, event: &PlanEvent) -> EventOutcome {
+    fn happened(
+        &self,
+        state: &mut PlanState,
+        spec: &PlanSpec,
+        event: &PlanEvent,
+    ) -> Result<(), IgnoredReason> {
         state.happened(spec, event)
     }
 }

@@ -1,8 +1,8 @@
 //! What must hold, by what really became of each ask.
 
-use kennel_core::plan::{AgentResult, PlanOutcome, PlanResult};
+use kennel_core::plan::PlanOutcome;
 use kennel_types::VerdictKind;
-use kennel_types::plan::{OnFailure, PlanSpec, StageSpec};
+use kennel_types::plan::{OnFailure, PlanAgentStatus, PlanSpec, PlanStatus, StageSpec};
 
 use crate::scene::{Scene, Truth};
 
@@ -105,29 +105,33 @@ pub(crate) fn check_outcome(
         if scene.truths[agent].iter().any(|truth| truth.may_live()) {
             return Err(format!("finished, and {} may live", told.place));
         }
-        let right = match told.result {
-            AgentResult::Succeeded => last == Some(Truth::Over(VerdictKind::Succeeded)),
-            AgentResult::Cancelled => last == Some(Truth::Over(VerdictKind::Cancelled)),
-            AgentResult::Failed => match last {
+        let right = match told.status {
+            PlanAgentStatus::Succeeded => last == Some(Truth::Over(VerdictKind::Succeeded)),
+            PlanAgentStatus::Cancelled => last == Some(Truth::Over(VerdictKind::Cancelled)),
+            PlanAgentStatus::Failed => match last {
                 Some(Truth::Refused) => told.session.is_none() && told.verdict.is_none(),
                 Some(Truth::Over(verdict)) => {
                     told.session.is_some() && told.verdict == Some(verdict)
                 }
                 _ => false,
             },
-            AgentResult::Skipped => !answered(scene, agent),
-            AgentResult::Unfinished => false,
+            PlanAgentStatus::Skipped => !answered(scene, agent),
+            PlanAgentStatus::Waiting
+            | PlanAgentStatus::Asking
+            | PlanAgentStatus::Running
+            | PlanAgentStatus::Stopping => false,
         };
         if !right {
-            return Err(format!("{} is told to be {:?}, and is {last:?}", told.place, told.result));
+            return Err(format!("{} is told to be {:?}, and is {last:?}", told.place, told.status));
         }
     }
     let passed = stages(spec).all(|(first, stage)| has_passed(scene, stage, first));
-    let right = match outcome.result {
-        PlanResult::Succeeded => passed && !scene.cancelled && !scene.time_over,
-        PlanResult::Failed => !passed && !scene.cancelled,
-        PlanResult::TimedOut => scene.time_over && !scene.cancelled,
-        PlanResult::Cancelled => scene.cancelled,
+    let right = match outcome.status {
+        PlanStatus::Succeeded => passed && !scene.cancelled && !scene.time_over,
+        PlanStatus::Failed => !passed && !scene.cancelled,
+        PlanStatus::TimedOut => scene.time_over && !scene.cancelled,
+        PlanStatus::Cancelled => scene.cancelled,
+        PlanStatus::Running | PlanStatus::Stopping => false,
     };
-    if right { Ok(()) } else { Err(format!("the plan is told to have {:?}", outcome.result)) }
+    if right { Ok(()) } else { Err(format!("the plan is told to have {:?}", outcome.status)) }
 }

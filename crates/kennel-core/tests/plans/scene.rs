@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use kennel_core::plan::{EventOutcome, IgnoredReason, PlanAction, PlanEvent, PlanState};
+use kennel_core::plan::{IgnoredReason, PlanAction, PlanEvent, PlanState};
 use kennel_types::plan::{AgentPath, PlanSpec};
 use kennel_types::{IdMaker, SessionId, TokenUsage, VerdictKind};
 
@@ -253,12 +253,12 @@ impl Scene {
                 self.budget.cancels -= 1;
                 let event = PlanEvent::CancelWanted { by: "ada".into() };
                 let heard = mind.happened(&mut self.plan, spec, &event);
-                self.cancelled |= heard == EventOutcome::Taken;
+                self.cancelled |= heard.is_ok();
             }
             Move::TimeOver => {
                 self.budget.times -= 1;
                 let heard = mind.happened(&mut self.plan, spec, &PlanEvent::TimeOver);
-                self.time_over |= heard == EventOutcome::Taken;
+                self.time_over |= heard.is_ok();
             }
             Move::Crash { arrives } => self.crash(arrives),
             Move::Finish => self.finish(mind, spec)?,
@@ -283,7 +283,7 @@ impl Scene {
     ) -> Result<(), String> {
         self.hand.remove(&(agent, ask));
         let event = PlanEvent::Asking { place: self.place(agent), ask };
-        if mind.happened(&mut self.plan, spec, &event) == EventOutcome::Taken {
+        if mind.happened(&mut self.plan, spec, &event).is_ok() {
             oracle::check_ask(self, spec, agent)?;
             self.truths[agent].push(Truth::UnderWay);
             if self.truths[agent].len() != ask as usize {
@@ -309,7 +309,7 @@ impl Scene {
             Told::Judged(verdict) => PlanEvent::Judged { place, ask, session, verdict, usage },
         };
         let heard = mind.happened(&mut self.plan, spec, &event);
-        let unowned = heard == EventOutcome::Ignored(IgnoredReason::Late) && told == Told::Asked;
+        let unowned = heard == Err(IgnoredReason::Late) && told == Told::Asked;
         let alive = self.truths[agent].get(ask as usize - 1) == Some(&Truth::Alive);
         if unowned && alive {
             return Err("a session that the plan has asked for is nobody's".into());
@@ -345,8 +345,8 @@ impl Scene {
             let PlanAction::Finish(outcome) = action else { continue };
             oracle::check_outcome(self, spec, &outcome)?;
             match mind.happened(&mut self.plan, spec, &PlanEvent::Finished) {
-                EventOutcome::Taken => {}
-                EventOutcome::Ignored(why) => {
+                Ok(()) => {}
+                Err(why) => {
                     return Err(format!("its outcome was told, and {why}"));
                 }
             }
@@ -357,7 +357,7 @@ impl Scene {
     fn resume(&mut self, replay: bool, mind: &dyn Mind, spec: &PlanSpec) {
         self.budget.resumes -= 1;
         let event = PlanEvent::Resumed { replay };
-        if mind.happened(&mut self.plan, spec, &event) == EventOutcome::Taken {
+        if mind.happened(&mut self.plan, spec, &event).is_ok() {
             (self.cancelled, self.time_over, self.doomed) = (false, false, false);
             self.replay = replay;
         }

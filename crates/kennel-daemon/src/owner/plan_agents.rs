@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_core::plan::{EventOutcome, PlanEvent};
+use kennel_core::plan::PlanEvent;
 use kennel_keeper::fault::point;
 use kennel_types::plan::AgentPath;
 use kennel_types::{Reason, SessionId, SessionView};
@@ -24,7 +24,7 @@ impl Owner {
     pub(super) fn begin_ask(&mut self, id: &SessionId, place: AgentPath, ask: u32) {
         let Some(run) = self.plans.get_mut(id) else { return };
         let event = PlanEvent::Asking { place: place.clone(), ask };
-        if run.happened(&event) != EventOutcome::Taken {
+        if run.happened(&event).is_err() {
             return;
         }
         let (bus, record, plan) = (self.bus.clone(), run.current_record(), id.clone());

@@ -1,6 +1,6 @@
 //! Resuming a plan that is over: no agent is asked, and no client is answered, before that is on record.
 
-use kennel_core::plan::{EventOutcome, IgnoredReason, PlanEvent};
+use kennel_core::plan::{IgnoredReason, PlanEvent};
 use kennel_keeper::fault::point;
 use kennel_register::PlanRecord;
 use kennel_types::api::PlanResumeRequest;
@@ -53,7 +53,7 @@ impl Owner {
         let run = self.plans.get_mut(id).ok_or_else(gone)?;
         let former = run.record.clone();
         let PlanResumeRequest { replay, tied, by, .. } = request;
-        if let EventOutcome::Ignored(why) = run.happened(&PlanEvent::Resumed { replay }) {
+        if let Err(why) = run.happened(&PlanEvent::Resumed { replay }) {
             let refused = ApiError::conflict(&why);
             return Err(match why {
                 IgnoredReason::MayHaveRun(_) => refused.hint("--replay asks it again anyway"),

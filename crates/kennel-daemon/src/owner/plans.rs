@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_core::plan::{AgentPhase, EventOutcome, PlanAction, PlanEvent};
+use kennel_core::plan::{AgentPhase, PlanAction, PlanEvent};
 use kennel_keeper::fault::point;
 use kennel_types::plan::{AgentPath, PlanView};
 use kennel_types::{SessionId, TokenUsage, VerdictKind};
@@ -138,7 +138,7 @@ impl Owner {
     fn cancel_plan(&mut self, id: &SessionId, by: String) {
         point("daemon.plan.cancelled");
         let Some(run) = self.plans.get_mut(id) else { return };
-        if run.happened(&PlanEvent::CancelWanted { by }) != EventOutcome::Taken {
+        if run.happened(&PlanEvent::CancelWanted { by }).is_err() {
             return;
         }
         // The cancel is recorded before it is carried out, so that the next daemon knows why the agents have
@@ -158,11 +158,11 @@ impl Owner {
     pub(super) fn plan_event(&mut self, id: &SessionId, event: &PlanEvent) {
         let Some(run) = self.plans.get_mut(id) else { return };
         match run.happened(event) {
-            EventOutcome::Taken => {
+            Ok(()) => {
                 self.save_plan(id);
                 self.plan_turn(id);
             }
-            EventOutcome::Ignored(why) => {
+            Err(why) => {
                 tracing::debug!(plan = %id, %why, "the plan ignores an event")
             }
         }
@@ -230,7 +230,7 @@ impl Owner {
 
     fn finish_plan(&mut self, id: &SessionId) {
         let Some(run) = self.plans.get_mut(id) else { return };
-        if run.happened(&PlanEvent::Finished) != EventOutcome::Taken {
+        if run.happened(&PlanEvent::Finished).is_err() {
             return;
         }
         run.finish();
@@ -297,7 +297,7 @@ impl Owner {
             (None, _) => PlanEvent::NotAsked { place: place.clone(), ask },
         };
         if let Some(run) = self.plans.get_mut(id)
-            && run.happened(&event) == EventOutcome::Taken
+            && run.happened(&event).is_ok()
         {
             self.save_plan(id);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use kennel_core::Session;
-use kennel_core::plan::{EventOutcome, PlanEvent};
+use kennel_core::plan::{IgnoredReason, PlanEvent};
 use kennel_register::PlanRecord;
 use kennel_types::SessionId;
 use kennel_types::plan::{PlanStatus, PlanView};
@@ -49,7 +49,7 @@ impl PlanRuns {
     }
 
     pub(crate) fn statuses(&self) -> impl Iterator<Item = PlanStatus> {
-        self.0.values().map(|run| run.record.state.status(&run.record.spec))
+        self.0.values().map(|run| run.record.state.status())
     }
 
     pub(crate) fn views(&self) -> Vec<PlanView> {
@@ -160,7 +160,7 @@ impl PlanRun {
         state.view(spec, id.as_str(), created, ended_ms.map(clock::rfc3339))
     }
 
-    pub(crate) fn happened(&mut self, event: &PlanEvent) -> EventOutcome {
+    pub(crate) fn happened(&mut self, event: &PlanEvent) -> Result<(), IgnoredReason> {
         self.record.state.happened(&self.record.spec, event)
     }
 

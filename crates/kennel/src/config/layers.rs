@@ -86,10 +86,7 @@ pub(super) fn did_you_mean<'a>(
     known: impl IntoIterator<Item = &'a str>,
     show: impl Fn(&str) -> String,
 ) -> Option<String> {
-    // At most a third of the word may differ: otherwise a short word resembles everything.
-    let limit = (written.chars().count() / 3).clamp(1, 4);
-    let distances = known.into_iter().map(|other| (strsim::osa_distance(written, other), other));
-    let (_, nearest) = distances.filter(|(distance, _)| *distance <= limit).min()?;
+    let nearest = kennel_types::suggestion::nearest(written, known)?;
     Some(format!("; did you mean {}?", show(nearest)))
 }
 

@@ -101,50 +101,62 @@ fn a_slip_is_told_with_its_line_and_what_was_meant() {
     for (text, expected) in [
         (
             "name = \"p\"\ntiemout = 1".into(),
-            "2:1: unknown key `tiemout` in a plan; did you mean timeout?",
+            "2:1: unknown field `tiemout`, expected one of `name`, `about`, `timeout`, `concurrency`, `inputs`, `stage`; did you mean timeout?",
         ),
-        (with("promt = 1"), "8:1: unknown key `promt` in [[stage.agent]]; did you mean prompt?"),
-        (with("x = 1"), "8:1: unknown key `x` in [[stage.agent]]; there are: name, agent, member,"),
+        (with("promt = 1"), " in `stage.agent`; did you mean prompt?"),
+        (with("x = 1"), "8:1: unknown field `x`, expected one of `name`, `agent`, `member`,"),
         (
             with("permissions = \"readonly\""),
-            "8:15: `permissions` can't be \"readonly\"; did you mean read_only?",
+            "8:15: unknown variant `readonly`, expected one of `default`, `read_only`, `edit`, `all` in `stage.agent.permissions`; did you mean read_only?",
         ),
         (
             with("on_failure = \"stop\""),
-            "8:14: `on_failure` can't be \"stop\"; there are: fail_plan, continue",
+            "8:14: unknown variant `stop`, expected `fail_plan` or `continue` in `stage.agent.on_failure`",
+        ),
+        (with("timeout = \"20x\""), "8:11: invalid duration \"20x\": expected for example 500ms"),
+        (
+            with("timeout = true"),
+            "8:11: expected a duration such as \"20m\", found boolean in `stage.agent.timeout`",
         ),
         (
-            with("timeout = \"20x\""),
-            "8:11: `timeout`: invalid duration \"20x\": expected for example 500ms",
+            with("turns = \"2\""),
+            "8:9: invalid type: string \"2\", expected u32 in `stage.agent.turns`",
         ),
-        (with("timeout = true"), "8:11: `timeout` is a time, like \"20m\", and not a boolean"),
-        (with("turns = \"2\""), "8:9: `turns` is a number, and not a string"),
-        (with("turns = -2"), "8:9: `turns` is a number from 0 to 4294967295, and not -2"),
-        (with("args = \"x\""), "8:8: `args` is a list of strings, and not a string"),
-        (with("args = [1]"), "8:9: `args` is a list of strings, and not an integer"),
+        (
+            with("turns = -2"),
+            "8:9: invalid value: integer `-2`, expected u32 in `stage.agent.turns`",
+        ),
+        (
+            with("args = \"x\""),
+            "8:8: invalid type: string \"x\", expected a sequence in `stage.agent.args`",
+        ),
+        (
+            with("args = [1]"),
+            "8:9: invalid type: integer `1`, expected a string in `stage.agent.args`",
+        ),
         (
             with("worktree = 1"),
-            "8:12: `worktree` is true for a branch of its own, or the name of a branch",
+            "8:12: expected true for a new branch, or the name of a branch, found integer",
         ),
-        (with("member = \"ada\""), "4:1: it has both `agent` and `member`"),
-        (with("prompt_file = \"x\""), "4:1: it has both `prompt` and `prompt_file`"),
-        (format!("{HEAD}{}", agent("a", "")), "4:1: it has no `prompt`, nor a `prompt_file`"),
+        (with("member = \"ada\""), "4:1: `agent` and `member` are mutually exclusive"),
+        (with("prompt_file = \"x\""), "4:1: `prompt` and `prompt_file` are mutually exclusive"),
+        (format!("{HEAD}{}", agent("a", "")), "4:1: missing `prompt` or `prompt_file`"),
         (
             format!("{HEAD}[[stage.agent]]\nname = 'a'\nprompt = 'p'"),
-            "4:1: it has neither `agent` nor `member`",
+            "4:1: missing `agent` or `member`: write agent = \"claude\"",
         ),
-        ("name = \"p\"\n[stage]".into(), "`stage` is written as [[stage]], with two brackets"),
+        ("name = \"p\"\n[stage]".into(), "in `stage`; write it with two brackets, as in [[stage]]"),
         ("name = \"a b\"".into(), "1:8: invalid name \"a b\": expected 1 to 40 letters"),
-        ("name = 1".into(), "1:8: `name` is a string, and not an integer"),
-        ("[[stage]]".into(), "1:1: a plan has no `name`"),
-        ("name = \"p\"\n[[stage]]\n".into(), "2:1: [[stage]] has no `name`"),
+        ("name = 1".into(), "1:8: invalid type: integer `1`, expected a string in `name`"),
+        ("[[stage]]".into(), "1:1: missing field `name`"),
+        ("name = \"p\"\n[[stage]]\n".into(), "2:1: missing field `name` in `stage`"),
         (
             "name = \"p\"\n[inputs]\ntopic = \"x\"".into(),
-            "3:9: the input topic is a table: write topic = { default = \"…\" }",
+            "3:9: invalid type: string \"x\", expected a table such as { default = \"…\" }, or {} for a required input in `inputs.topic`",
         ),
         (
             "name = \"p\"\n[inputs]\ntopic = { defualt = \"x\" }".into(),
-            "3:11: unknown key `defualt` in the input topic; did you mean default?",
+            "3:11: unknown field `defualt`, expected `default` or `about` in `inputs.topic`; did you mean default?",
         ),
         ("name = ".into(), "1:8: "),
     ] {
@@ -161,39 +173,42 @@ fn what_can_not_be_run_is_refused_before_anything_starts() {
     };
     let stage = |more: &str| format!("{HEAD}{more}\n{}", agent("a", "prompt = 'p'"));
     for (text, expected) in [
-        ("name = \"p\"".into(), "1:1: there is no stage: write [[stage]]"),
-        ("name = \"p\"\n[[stage]]\nname = \"one\"".into(), "2:1: stage one: it has no agent"),
+        ("name = \"p\"".into(), "1:1: the plan has no stage: write [[stage]]"),
+        (
+            "name = \"p\"\n[[stage]]\nname = \"one\"".into(),
+            "2:1: stage one: the stage has no agent",
+        ),
         (format!("concurrency = 0\n{}", with("")), "1:15: `concurrency` is 0"),
         (format!("timeout = \"0\"\n{}", with("")), "1:11: `timeout` is 0"),
         (
             format!("timeout = \"1m\"\n{}", with("timeout = \"1h\"")),
-            "9:11: one.a: its `timeout` of 3600s is longer than that of the whole plan, 60s",
+            "9:11: one.a: its `timeout` of 3600s is longer than the timeout of the plan, 60s",
         ),
         (stage("need = 0"), "4:8: stage one: `need` is 0"),
-        (stage("need = 2"), "4:8: stage one: `need` is 2, and it has 1 of them"),
         (
-            stage("stop_rest = true"),
-            "4:13: stage one: `stop_rest` says when the rest is not needed",
+            stage("need = 2"),
+            "4:8: stage one: `need` is 2: the maximum is 1, the number of agents of the stage",
         ),
+        (stage("stop_rest = true"), "4:13: stage one: `stop_rest` requires `need`"),
         (with("turns = 0"), "8:9: one.a: `turns` is 0"),
         (with("timeout = 0"), "8:11: one.a: `timeout` is 0"),
-        (with("retries = 101"), "8:11: one.a: `retries` is 101, and the most is 100"),
-        (with("args = [\"a\\u0000\"]"), "8:8: one.a: an argument can't have a NUL"),
+        (with("retries = 101"), "8:11: one.a: `retries` is 101: the maximum is 100"),
+        (with("args = [\"a\\u0000\"]"), "8:8: one.a: `args` contains a NUL"),
         (
             format!("{}{}", with(""), agent("a", "prompt = 'p'")),
-            "10:8: one.a: there is another agent of this name in its stage",
+            "10:8: one.a: another agent of the stage has the same name",
         ),
         (
             format!("{}\n[[stage]]\nname = 'one'\n{}", with(""), agent("b", "prompt = 'p'")),
-            "11:8: stage one: there is another stage of this name",
+            "11:8: stage one: another stage has the same name",
         ),
-        (with("").replace("one", "input"), "3:8: stage input: a stage can't be called that"),
-        (two("", "prompt = \" \""), "one.b: its prompt is empty"),
+        (with("").replace("one", "input"), "3:8: stage input: this name is reserved"),
+        (two("", "prompt = \" \""), "one.b: `prompt` is empty"),
         (
             two("", "prompt = \"{{one.a}}\""),
-            "11:13: one.b: {{one.a}}: it is of the same stage, and has no answer yet",
+            "11:13: one.b: {{one.a}}: it is in the same stage and has no answer yet",
         ),
-        (two("", "prompt = \"{{one}}\""), "{{one}}: it is of the same stage"),
+        (two("", "prompt = \"{{one}}\""), "{{one}}: it is in the same stage"),
         (
             two("", "prompt = \"{{input.x}}\""),
             "{{input.x}}: there is no input x in [inputs]; there are none",
@@ -209,16 +224,16 @@ fn what_can_not_be_run_is_refused_before_anything_starts() {
         ),
         (
             two("", "prompt = 'x'\ncwd = '.'").replace("agent = \"claude\"", "member = \"ada\""),
-            "a member works in its own folder: leave `cwd` out",
+            "a member works in its own directory: leave `cwd` out",
         ),
         (
             two("", "prompt = 'x'").replace("agent = \"claude\"", "member = \"ada\""),
-            "one.b: \"ada\" is asked twice in one stage",
+            "one.b: the member \"ada\" is asked twice in one stage",
         ),
         (
             two("", "prompt = 'x'\nworktree = 'fix'")
                 .replace("prompt = 'p'", "prompt = 'p'\nworktree = 'fix'"),
-            "one.b: the branch \"fix\" is that of another agent",
+            "one.b: another agent of the stage has the branch \"fix\"",
         ),
         (with("").replace("\"claude\"", "\"\""), "one.a: `agent` is empty"),
         (
@@ -239,15 +254,15 @@ fn prompts_refer_to_earlier_stages_only() {
     };
     assert!(crate::plan::parse(&plan("prompt = 'p'", "prompt = '{{one.a}}{{one}}'")).is_ok());
     for (first, second, expected) in [
-        ("{{two.b}}", "p", "one.a: {{two.b}}: it is of a later stage"),
-        ("{{two}}", "p", "one.a: {{two}}: it is of a later stage"),
+        ("{{two.b}}", "p", "one.a: {{two.b}}: it is in a later stage"),
+        ("{{two}}", "p", "one.a: {{two}}: it is in a later stage"),
         (
             "p",
             "{{one.aa}}",
             "two.b: {{one.aa}}: there is no agent aa in the stage one; did you mean a?",
         ),
         ("p", "{{oen}}", "two.b: {{oen}}: there is no earlier stage oen; did you mean one?"),
-        ("p", "{{two.b}}", "it is of the same stage"),
+        ("p", "{{two.b}}", "it is in the same stage"),
     ] {
         let (first, second) = (format!("prompt = '{first}'"), format!("prompt = '{second}'"));
         let told = told(&plan(&first, &second));
@@ -272,10 +287,13 @@ fn a_plan_that_came_another_way_is_checked_too() {
     assert_eq!(crate::plan::check(&plan), Ok(()));
     plan.stages[0].need = Some(7);
     let error = crate::plan::check(&plan).unwrap_err();
-    assert_eq!(error.in_file("x"), "x: stage one: `need` is 7, and it has 1 of them");
+    assert_eq!(
+        error.in_file("x"),
+        "x: stage one: `need` is 7: the maximum is 1, the number of agents of the stage"
+    );
     let broken = serde_json::to_string(&plan).unwrap().replace("\"one\"", "\"o.ne\"");
     let error = serde_json::from_str::<PlanSpec>(&broken).unwrap_err();
-    assert!(error.to_string().contains("is no name"), "{error}");
+    assert!(error.to_string().contains("invalid name"), "{error}");
 }
 
 #[test]
@@ -297,10 +315,10 @@ fn a_prompt_from_a_file_is_checked_when_it_is_put_in() {
 fn too_much_of_it_is_refused() {
     let many: String = (0..=MAX_AGENTS).map(|n| agent(&format!("a{n}"), "prompt = 'p'")).collect();
     let error = told(&format!("{HEAD}{many}"));
-    assert_eq!(error, "1:1: there are 201 agents, and the most is 200");
+    assert_eq!(error, "1:1: the plan has 201 agents: the maximum is 200");
     let long = "x".repeat(MAX_PROMPT_BYTES + 1);
     let error = told(&format!("{HEAD}{}", agent("a", &format!("prompt = '{long}'"))));
-    assert!(error.contains("its prompt has 1048577 bytes, and the most is 1048576"), "{error}");
+    assert!(error.contains("`prompt` has 1048577 bytes: the maximum is 1048576"), "{error}");
 }
 
 proptest::proptest! {

@@ -60,7 +60,7 @@ fn an_input_that_is_missing_or_unknown_is_told_before_anything_starts() {
     let error =
         crate::plan::fill_inputs(&plan(), &said(&[("tpoic", "x")])).unwrap_err().to_string();
     let expected = "the plan p has no input \"tpoic\"; did you mean topic?\n\
-                    the plan p needs the input topic (what it is about): say --set topic=…";
+                    the plan p requires the input topic (what it is about): pass --set topic=VALUE";
     assert_eq!(error, expected);
 }
 
@@ -99,7 +99,7 @@ fn what_was_not_read_or_is_not_there_is_no_prompt() {
             .unwrap_err()
             .to_string()
     };
-    assert_eq!(told("one.b"), "the prompt of one.b is in the file \"b.md\", which was not read");
-    assert_eq!(told("one.x"), "there is no agent one.x in this plan");
+    assert_eq!(told("one.b"), "the prompt of one.b: the file \"b.md\" was not loaded");
+    assert_eq!(told("one.x"), "the prompt of one.x: the plan has no such agent");
     assert_eq!(told("one.a"), "the prompt of one.a: there is no value for {{input.topic}}");
 }

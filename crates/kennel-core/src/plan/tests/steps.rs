@@ -1,4 +1,4 @@
-use kennel_types::plan::{AgentPath, PlanSpec};
+use kennel_types::plan::{AgentPath, PlanAgentStatus, PlanSpec, PlanStatus};
 use kennel_types::{TokenUsage, VerdictKind};
 use proptest::prelude::*;
 
@@ -33,12 +33,12 @@ impl Run {
         Self { state: PlanState::new(&spec), spec }
     }
 
-    fn tell(&mut self, event: PlanEvent) -> EventOutcome {
+    fn tell(&mut self, event: PlanEvent) -> Result<(), IgnoredReason> {
         self.state.happened(&self.spec, &event)
     }
 
     fn taken(&mut self, event: PlanEvent) {
-        assert_eq!(self.tell(event.clone()), EventOutcome::Taken, "{event:?}");
+        assert_eq!(self.tell(event.clone()), Ok(()), "{event:?}");
     }
 
     /// Asks this one, and it is at work.
@@ -55,7 +55,7 @@ impl Run {
         self.taken(PlanEvent::Judged { place: place(at), ask, session, verdict, usage });
     }
 
-    fn cancel(&mut self) -> EventOutcome {
+    fn cancel(&mut self) -> Result<(), IgnoredReason> {
         self.tell(PlanEvent::CancelWanted { by: "ada".into() })
     }
 
@@ -65,7 +65,7 @@ impl Run {
             PlanAction::Ask { place, ask: 1 } => format!("ask {place}"),
             PlanAction::Ask { place, ask } => format!("ask {place} {ask}"),
             PlanAction::Stop { place, .. } => format!("stop {place}"),
-            PlanAction::Finish(outcome) => format!("finish {:?}", outcome.result),
+            PlanAction::Finish(outcome) => format!("finish {:?}", outcome.status),
         };
         self.state.next(&self.spec).into_iter().map(shown).collect()
     }
@@ -94,11 +94,8 @@ fn stages_come_one_after_the_other() {
     run.ask("s1.a0");
     run.judge("s1.a0", VerdictKind::Succeeded);
     let outcome = run.finish();
-    assert_eq!(outcome.result, PlanResult::Succeeded);
-    assert_eq!(
-        (outcome.why.as_str(), outcome.usage.output_tokens),
-        ("every agent has answered", 30)
-    );
+    assert_eq!(outcome.status, PlanStatus::Succeeded);
+    assert_eq!((outcome.why.as_str(), outcome.usage.output_tokens), ("every agent answered", 30));
 }
 
 #[test]
@@ -109,10 +106,10 @@ fn a_failure_ends_the_plan_and_stops_the_others() {
     run.judge("s0.a0", VerdictKind::Auth);
     assert_eq!(run.next(), ["stop s0.a1"]);
     let late = PlanEvent::Asking { place: place("s0.a2"), ask: 1 };
-    assert_eq!(run.tell(late), EventOutcome::Ignored(IgnoredReason::NotNow));
+    assert_eq!(run.tell(late), Err(IgnoredReason::NotNow));
     run.judge("s0.a1", VerdictKind::Cancelled);
     let outcome = run.finish();
-    assert_eq!((outcome.result, outcome.why.as_str()), (PlanResult::Failed, "s0.a0: auth"));
+    assert_eq!((outcome.status, outcome.why.as_str()), (PlanStatus::Failed, "s0.a0: auth"));
     let lines: Vec<_> =
         outcome.agents.iter().map(|it| format!("{}: {}", it.place, it.why)).collect();
     assert_eq!(
@@ -140,7 +137,7 @@ fn enough_of_a_stage_is_enough() {
     assert_eq!(run.next(), ["ask s1.a0"]);
     run.ask("s1.a0");
     run.judge("s1.a0", VerdictKind::Succeeded);
-    let why = "every stage has what it needs; 2 agents have not answered";
+    let why = "every stage has what it needs; 2 agents did not answer";
     assert_eq!(run.finish().why, why);
     // Or they are stopped.
     let mut run = Run::new(plan("", &[(3, "need = 1\nstop_rest = true"), (1, "")]));
@@ -166,21 +163,21 @@ fn a_stage_that_can_not_have_enough_fails_at_once() {
     assert_eq!(run.next(), ["stop s0.a1"]);
     run.judge("s0.a1", VerdictKind::Succeeded);
     let outcome = run.finish();
-    assert_eq!(outcome.result, PlanResult::Failed);
-    assert_eq!(outcome.why, "stage s0 needs 2, and 1 could still answer (s0.a2: timed_out)");
-    assert_eq!(outcome.agents[1].result, AgentResult::Succeeded, "as it was");
+    assert_eq!(outcome.status, PlanStatus::Failed);
+    assert_eq!(outcome.why, "stage s0 needs 2 answers, but can get only 1 (s0.a2: timed_out)");
+    assert_eq!(outcome.agents[1].status, PlanAgentStatus::Succeeded, "as it was");
 }
 
 #[test]
 fn a_cancel_reaches_whoever_is_being_asked() {
     let mut run = Run::new(plan("", &[(2, ""), (1, "")]));
     run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 1 });
-    assert_eq!(run.cancel(), EventOutcome::Taken);
+    assert_eq!(run.cancel(), Ok(()));
     assert_eq!(run.next(), ["stop s0.a0"]);
     let session = sample::id(7);
     run.taken(PlanEvent::Asked { place: place("s0.a0"), ask: 1, session: session.clone() });
     assert_eq!(run.next(), ["stop s0.a0"]);
-    assert_eq!(run.cancel(), EventOutcome::Ignored(IgnoredReason::Known));
+    assert_eq!(run.cancel(), Err(IgnoredReason::Known));
     let later = PlanEvent::Judged {
         place: place("s0.a0"),
         ask: 1,
@@ -190,10 +187,10 @@ fn a_cancel_reaches_whoever_is_being_asked() {
         usage: TokenUsage::default(),
     };
     run.taken(later.clone());
-    assert_eq!(run.tell(later), EventOutcome::Ignored(IgnoredReason::Late));
-    assert_eq!(run.cancel(), EventOutcome::Ignored(IgnoredReason::Over));
+    assert_eq!(run.tell(later), Err(IgnoredReason::Late));
+    assert_eq!(run.cancel(), Err(IgnoredReason::Over));
     let outcome = run.finish();
-    assert_eq!((outcome.result, outcome.why.as_str()), (PlanResult::Cancelled, "cancelled by ada"));
+    assert_eq!((outcome.status, outcome.why.as_str()), (PlanStatus::Cancelled, "cancelled by ada"));
     assert_eq!(outcome.agents[0].session, Some(session));
 }
 
@@ -202,12 +199,12 @@ fn a_cancel_is_the_last_word_on_why() {
     let mut run = Run::new(plan("timeout = '1h'", &[(2, "")]));
     run.ask("s0.a0");
     run.taken(PlanEvent::TimeOver);
-    assert_eq!(run.tell(PlanEvent::TimeOver), EventOutcome::Ignored(IgnoredReason::Known));
-    assert_eq!(run.state.outcome(&run.spec).why, "it took longer than its time of 3600s");
-    assert_eq!(run.cancel(), EventOutcome::Taken);
-    assert_eq!(run.tell(PlanEvent::TimeOver), EventOutcome::Ignored(IgnoredReason::Known));
+    assert_eq!(run.tell(PlanEvent::TimeOver), Err(IgnoredReason::Known));
+    assert_eq!(run.state.outcome(&run.spec).why, "it exceeded its timeout of 3600s");
+    assert_eq!(run.cancel(), Ok(()));
+    assert_eq!(run.tell(PlanEvent::TimeOver), Err(IgnoredReason::Known));
     run.judge("s0.a0", VerdictKind::Cancelled);
-    assert_eq!(run.finish().result, PlanResult::Cancelled);
+    assert_eq!(run.finish().status, PlanStatus::Cancelled);
 }
 
 #[test]
@@ -218,11 +215,11 @@ fn a_session_that_comes_too_late_is_nobodys() {
     assert_eq!(run.next(), ["ask s0.a0 2"]);
     run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 2 });
     let asked = |ask| PlanEvent::Asked { place: place("s0.a0"), ask, session: sample::id(1) };
-    assert_eq!(run.tell(asked(1)), EventOutcome::Ignored(IgnoredReason::Late));
+    assert_eq!(run.tell(asked(1)), Err(IgnoredReason::Late));
     run.taken(asked(2));
-    assert_eq!(run.tell(asked(2)), EventOutcome::Ignored(IgnoredReason::Known));
+    assert_eq!(run.tell(asked(2)), Err(IgnoredReason::Known));
     let nobody = PlanEvent::NotAsked { place: place("x.y"), ask: 1 };
-    assert_eq!(run.tell(nobody), EventOutcome::Ignored(IgnoredReason::NoAgent(place("x.y"))));
+    assert_eq!(run.tell(nobody), Err(IgnoredReason::NoAgent(place("x.y"))));
 }
 
 #[test]
@@ -231,12 +228,9 @@ fn a_resume_asks_only_who_has_not_answered() {
     for at in ["s0.a0", "s0.a1", "s0.a2"] {
         run.ask(at);
     }
-    assert_eq!(
-        run.tell(PlanEvent::Resumed { replay: false }),
-        EventOutcome::Ignored(IgnoredReason::NotOver)
-    );
+    assert_eq!(run.tell(PlanEvent::Resumed { replay: false }), Err(IgnoredReason::NotOver));
     run.judge("s0.a0", VerdictKind::Succeeded);
-    assert_eq!(run.cancel(), EventOutcome::Taken);
+    assert_eq!(run.cancel(), Ok(()));
     run.judge("s0.a1", VerdictKind::Cancelled);
     run.judge("s0.a2", VerdictKind::Crashed);
     run.finish();
@@ -248,8 +242,8 @@ fn a_resume_asks_only_who_has_not_answered() {
     run.judge("s0.a2", VerdictKind::Succeeded);
     run.ask("s1.a0");
     run.judge("s1.a0", VerdictKind::Succeeded);
-    assert_eq!(run.finish().result, PlanResult::Succeeded);
-    let nothing = EventOutcome::Ignored(IgnoredReason::NothingLeft);
+    assert_eq!(run.finish().status, PlanStatus::Succeeded);
+    let nothing = Err(IgnoredReason::NothingLeft);
     assert_eq!(run.tell(PlanEvent::Resumed { replay: true }), nothing);
 }
 
@@ -260,23 +254,21 @@ fn what_may_have_run_is_asked_again_only_if_that_is_wanted() {
     run.judge("s0.a0", VerdictKind::Unknown);
     run.finish();
     let heard = run.tell(PlanEvent::Resumed { replay: false });
-    let EventOutcome::Ignored(why @ IgnoredReason::MayHaveRun(_)) = heard else {
-        panic!("{heard:?}")
-    };
+    let Err(why @ IgnoredReason::MayHaveRun(_)) = heard else { panic!("{heard:?}") };
     assert!(why.to_string().starts_with("s0.a0 may have run"), "{why}");
     assert!(run.next().is_empty(), "it is as it was");
     run.taken(PlanEvent::Resumed { replay: true });
     assert_eq!(run.next(), ["ask s0.a0 2", "ask s0.a1"]);
     // It was not asked after all: so all is as it was.
-    assert_eq!(run.cancel(), EventOutcome::Taken);
+    assert_eq!(run.cancel(), Ok(()));
     run.finish();
     let heard = run.tell(PlanEvent::Resumed { replay: false });
-    assert!(matches!(heard, EventOutcome::Ignored(IgnoredReason::MayHaveRun(_))), "{heard:?}");
+    assert!(matches!(heard, Err(IgnoredReason::MayHaveRun(_))), "{heard:?}");
     // One that may fail does not keep the others.
     let mut run = Run::new(plan("", &[(2, "need = 1")]));
     run.ask("s0.a0");
     run.judge("s0.a0", VerdictKind::Unknown);
-    assert_eq!(run.cancel(), EventOutcome::Taken);
+    assert_eq!(run.cancel(), Ok(()));
     run.finish();
     run.taken(PlanEvent::Resumed { replay: false });
     assert_eq!(run.next(), ["ask s0.a1"]);
@@ -304,7 +296,7 @@ fn a_record_is_read_as_it_was_written() {
     let why = "busy".to_owned();
     run.taken(PlanEvent::Refused { place: place("s0.a1"), ask: 1, why });
     run.judge("s0.a0", VerdictKind::RateLimited);
-    assert_eq!(run.cancel(), EventOutcome::Taken);
+    assert_eq!(run.cancel(), Ok(()));
     let json = serde_json::to_string(&run.state).unwrap();
     assert_eq!(serde_json::from_str::<PlanState>(&json).unwrap(), run.state);
 }
@@ -341,7 +333,7 @@ proptest! {
         for event in events {
             let before = state.clone();
             let heard = state.happened(&spec, &event);
-            prop_assert_eq!(heard == EventOutcome::Taken, state != before, "{:?}", event);
+            prop_assert_eq!(heard.is_ok(), state != before, "{:?}", event);
             let alive = state.agents.iter().filter(|it| it.phase.may_be_alive()).count();
             prop_assert!(alive <= 2);
             for (one, other) in before.agents.iter().zip(&state.agents) {

@@ -22,7 +22,7 @@ fn a_plan_is_shown_with_stable_names() {
         PlanEvent::Judged { place: place("s.a"), ask: 1, session: session.clone(), verdict, usage },
         PlanEvent::Asking { place: place("s.b"), ask: 1 },
     ] {
-        assert_eq!(state.happened(&spec, &event), EventOutcome::Taken);
+        assert_eq!(state.happened(&spec, &event), Ok(()));
     }
     let shown = |state: &PlanState| {
         serde_json::to_value(state.view(&spec, "0smkht2797kx", "then".into(), None)).unwrap()
@@ -59,13 +59,13 @@ fn a_plan_is_shown_with_stable_names() {
     });
     assert_eq!(shown(&state), expected);
     let by = "ada".to_owned();
-    assert_eq!(state.happened(&spec, &PlanEvent::CancelWanted { by }), EventOutcome::Taken);
+    assert_eq!(state.happened(&spec, &PlanEvent::CancelWanted { by }), Ok(()));
     let stopping = shown(&state);
     assert_eq!(stopping["state"], "stopping");
     assert_eq!(stopping["why"], "cancelled by ada");
     assert_eq!(stopping["stages"][0]["agents"][1]["state"], "stopping");
     let refused = PlanEvent::Refused { place: place("s.b"), ask: 1, why: "ada is busy".into() };
-    assert_eq!(state.happened(&spec, &refused), EventOutcome::Taken);
+    assert_eq!(state.happened(&spec, &refused), Ok(()));
     let over = shown(&state);
     assert_eq!(over["state"], "cancelled");
     assert_eq!(over["stages"][0]["agents"][1]["why"], "refused: ada is busy");
