@@ -264,6 +264,18 @@ pub enum Exit {
     },
 }
 
+impl Exit {
+    /// Returns the exit status as a shell shows it, if the program ran and its end is known.
+    #[must_use]
+    pub fn shell_code(&self) -> Option<i32> {
+        match self {
+            Self::Code { code } => Some(*code),
+            Self::Signal { signal, .. } => Some(128 + signal),
+            Self::NeverRan | Self::Unknown { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -338,8 +350,22 @@ pub struct Survivor {
     pub why: String,
 }
 
-impl std::fmt::Display for Survivor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Survivor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "pid {} ({}): {}", self.pid, self.name, self.why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_a_shell_code_only_if_it_is_the_programs_own() {
+        assert_eq!(Exit::Code { code: 3 }.shell_code(), Some(3));
+        let signal = Exit::Signal { signal: 9, core: false, oom: true };
+        assert_eq!(signal.shell_code(), Some(137));
+        assert_eq!(Exit::NeverRan.shell_code(), None);
+        assert_eq!(Exit::Unknown { why: "x".into() }.shell_code(), None);
     }
 }

@@ -114,7 +114,7 @@ fn a_policy_is_read_as_it_is_written() {
     }
     for wrong in ["", "always", "on-failure:", "on-failure:0", "on-failure:-1", "never:1"] {
         let message = wrong.parse::<Restart>().unwrap_err().to_string();
-        assert!(message.contains("say never, on-failure or on-failure:N"), "{message}");
+        assert!(message.contains("expected never, on-failure or on-failure:N"), "{message}");
     }
 }
 

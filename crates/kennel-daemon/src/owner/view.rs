@@ -31,7 +31,7 @@ pub(crate) fn session(
         pid: launch.pid,
         pen,
         exit: session.exit.clone(),
-        exit_code: session.exit.as_ref().and_then(shell_code),
+        exit_code: session.exit.as_ref().and_then(Exit::shell_code),
         reason: session.reason.clone(),
         created_at: rfc3339(times.created_ms),
         started_at: times.started_ms.map(rfc3339),
@@ -61,37 +61,4 @@ pub(crate) fn session(
 /// Returns the view of a launch: everything but its secret.
 pub(crate) fn launch(session: &Session) -> LaunchView {
     LaunchView { granted: session.launch.granted, identity: session.launch.identity.clone() }
-}
-
-fn shell_code(exit: &Exit) -> Option<i32> {
-    match exit {
-        Exit::Code { code } => Some(*code),
-        Exit::Signal { signal, .. } => Some(128 + signal),
-        Exit::NeverRan | Exit::Unknown { .. } => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shows_a_code_only_if_it_is_the_agents_own() {
-        assert_eq!(shell_code(&Exit::Code { code: 3 }), Some(3));
-        let signal = Exit::Signal { signal: 9, core: false, oom: true };
-        assert_eq!(shell_code(&signal), Some(137));
-        assert_eq!(shell_code(&Exit::NeverRan), None);
-        assert_eq!(shell_code(&Exit::Unknown { why: "x".into() }), None);
-    }
-
-    #[test]
-    fn never_shows_the_secret_of_a_launch() {
-        let token = kennel_types::LaunchToken::new(0x00c0_ffee);
-        let spec = crate::launch::request::tests::request(&["true"]).spec;
-        let id = kennel_types::IdMaker::default().next(0, 1);
-        let session = Session::new(id, spec, token.clone(), Vec::new());
-        let view = super::session(&session, SessionTimes::default(), Path::new("/h"), false);
-        let shown = serde_json::to_string(&(view, launch(&session))).unwrap();
-        assert!(!shown.contains(token.secret()), "{shown}");
-    }
 }

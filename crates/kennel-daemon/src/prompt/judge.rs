@@ -95,20 +95,7 @@ pub(crate) fn ended(session: &Session) -> AttemptEnd {
         Some(Reason::TimedOut { .. } | Reason::Idle { .. } | Reason::Silent { .. }) => {
             EndedBy::TimedOut
         }
-        Some(other) => EndedBy::Kennel { why: why(other) },
+        Some(other) => EndedBy::Kennel { why: other.to_string() },
     };
     AttemptEnd { end, ended_by }
-}
-
-fn why(reason: &Reason) -> String {
-    match reason {
-        Reason::ParentEnded => "the session that started it has ended",
-        Reason::Shutdown => "the daemon was told to end everything",
-        Reason::LeaseOver => "no daemon came back within the lease",
-        Reason::NotReady { .. } => "it was not ready in time",
-        Reason::Rebooted => "the machine was restarted",
-        Reason::Forgotten { .. } => "it was forgotten",
-        _ => "it was ended",
-    }
-    .to_owned()
 }
