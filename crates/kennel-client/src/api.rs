@@ -93,12 +93,12 @@ impl Client {
 
     /// Sends a signal to every process in the pen of a session.
     pub fn signal(&self, reference: &str, request: &SignalRequest) -> Answer<()> {
-        self.tell(&session_path(reference, "/signal"), request)
+        self.execute(&session_path(reference, "/signal"), request)
     }
 
     /// Sends input to a session.
     pub fn input(&self, reference: &str, request: &InputRequest) -> Answer<()> {
-        self.tell(&session_path(reference, "/input"), request)
+        self.execute(&session_path(reference, "/input"), request)
     }
 
     /// Removes a session that has ended from the record.

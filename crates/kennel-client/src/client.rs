@@ -113,7 +113,7 @@ impl Client {
     ///
     /// # Errors
     /// There is no answer, or a refusal.
-    pub fn tell(&self, target: &str, body: &impl Serialize) -> Result<(), ClientError> {
+    pub fn execute(&self, target: &str, body: &impl Serialize) -> Result<(), ClientError> {
         self.send("POST", target, Some(body), Patience::Short)?.accepted()
     }
 

@@ -12,8 +12,8 @@ use crate::doctor::{self, DoctorArgs};
 use crate::plan;
 use crate::run::{self, ChatArgs, RunArgs};
 use crate::verbs::{
-    adopt, attach, completions, config, daemon, dashboard, events, forget, inspect, kill, logs,
-    member, prune, ps, report, rescue, rm, send, signal, stop, strays, token, unknown_verb, wait,
+    adopt, attach, completions, config, daemon, dashboard, events, forget, inspect, logs, member,
+    prune, ps, report, rescue, rm, send, signal, stop, strays, token, unknown_verb, wait,
     worktrees,
 };
 
@@ -40,7 +40,6 @@ pub(crate) struct Cli {
     verb: Verb,
 }
 
-/// The flag that selects the home.
 #[derive(Debug, Args)]
 pub(crate) struct HomeArgs {
     /// Kennel's state directory
@@ -49,7 +48,6 @@ pub(crate) struct HomeArgs {
     pub(crate) home: Option<PathBuf>,
 }
 
-/// The flag that selects the configuration file.
 #[derive(Debug, Args)]
 struct FileArgs {
     /// Configuration file with defaults for flags and the daemon's settings
@@ -148,7 +146,7 @@ enum Verb {
     Stop(stop::StopArgs),
     /// Explains how to kill a session
     #[command(hide = true)]
-    Kill(kill::KillArgs),
+    Kill(unknown_verb::KillArgs),
     /// Send input to a session
     Send(send::SendArgs),
     /// Send a signal to every process of a session
@@ -229,7 +227,6 @@ enum Verb {
     Completions(completions::CompletionsArgs),
 }
 
-/// Why the command line can't be carried out.
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// The command line is invalid, or asks for help.
@@ -244,29 +241,22 @@ impl From<clap::Error> for CliError {
     }
 }
 
-/// What a verb does about an invalid configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InvalidConfig {
-    /// It fails: its effect can't be undone.
-    Fails,
-    /// It prints a warning: a mistake in a file must not prevent the end of a session.
-    Warns,
-}
-
 impl Verb {
     /// Returns the section with defaults for the verb's flags.
-    fn section(&self) -> Option<(&'static str, InvalidConfig, ProfileChoice<'_>)> {
+    fn section(&self) -> Option<(&'static str, ProfileChoice<'_>)> {
         match self {
-            Self::Run(args) => Some((
-                "run",
-                InvalidConfig::Fails,
-                ProfileChoice::Selected(args.profile.as_deref()),
-            )),
-            Self::Stop(_) => Some(("stop", InvalidConfig::Warns, ProfileChoice::None)),
-            Self::Attach(_) => Some(("attach", InvalidConfig::Warns, ProfileChoice::None)),
-            Self::Prune(_) => Some(("prune", InvalidConfig::Fails, ProfileChoice::None)),
+            Self::Run(args) => Some(("run", ProfileChoice::Selected(args.profile.as_deref()))),
+            Self::Stop(_) => Some(("stop", ProfileChoice::None)),
+            Self::Attach(_) => Some(("attach", ProfileChoice::None)),
+            Self::Prune(_) => Some(("prune", ProfileChoice::None)),
             _ => None,
         }
+    }
+
+    /// Whether the verb only warns about an invalid configuration: a mistake in a file must not
+    /// prevent the end of a session. The effect of the other verbs can't be undone.
+    fn tolerates_invalid_config(&self) -> bool {
+        matches!(self, Self::Stop(_) | Self::Attach(_))
     }
 }
 
@@ -297,7 +287,7 @@ impl Cli {
     /// Checks what the parser can't.
     fn check(&self, words: &[OsString]) -> Result<(), CommandError> {
         if let Verb::Run(args) = &self.verb {
-            args.check_words(words)?;
+            args.worktree.check_words(words, &args.command)?;
         }
         // A file named by --config must exist, even if the verb doesn't use it. `kennel config`
         // reports that itself.
@@ -313,11 +303,12 @@ impl Cli {
         command: &Command,
         given: &ArgMatches,
     ) -> Result<Option<(&'static str, Vec<configuration::Default>)>, CommandError> {
-        let Some((section, invalid, profile)) = self.verb.section() else { return Ok(None) };
+        let Some((section, profile)) = self.verb.section() else { return Ok(None) };
         let settings = match self.config.settings(profile) {
             Ok(settings) => settings,
             Err(error)
-                if invalid == InvalidConfig::Warns && self.config.named_by_flag().is_none() =>
+                if self.verb.tolerates_invalid_config()
+                    && self.config.named_by_flag().is_none() =>
             {
                 print_message(&ignored(&error));
                 return Ok(None);
@@ -329,38 +320,38 @@ impl Cli {
         Ok((!defaults.is_empty()).then_some((section, defaults)))
     }
 
-    /// Runs the verb and returns the exit code.
     pub(crate) fn perform(self) -> Result<u8, CommandError> {
         let open = || HomeDir::open(&self.home, &self.config).map_err(CommandError::setup);
+        let daemon = || DaemonClient::connect(&open()?, StartDaemon::IfNeeded);
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
             Verb::Ask(args) => ask::ask(&open()?, &args),
             Verb::Chat(args) => run::chat(&open()?, &args),
-            Verb::Answer(args) => ask::answer(&open()?, &args),
-            Verb::Member(args) => member::member(&open()?, &args),
+            Verb::Answer(args) => ask::answer(&daemon()?, &args),
+            Verb::Member(args) => member::member(&daemon()?, &args),
             Verb::Plan(args) => plan::plan(&open()?, &args),
             Verb::Resume(args) => run::resume(&open()?, &args),
             Verb::Adopt(args) => adopt::adopt(&open()?, args),
-            Verb::Ps(args) => ps::ps(&open()?, &args),
-            Verb::Logs(args) => logs::logs(&open()?, &args),
-            Verb::Attach(args) => attach::attach(&open()?, &args),
-            Verb::Wait(args) => wait::wait(&open()?, &args),
+            Verb::Ps(args) => ps::ps(&daemon()?, &args),
+            Verb::Logs(args) => logs::logs(&daemon()?, &args),
+            Verb::Attach(args) => attach::attach(&daemon()?, &args),
+            Verb::Wait(args) => wait::wait(&daemon()?, &args),
             Verb::Stop(args) => stop::stop(&open()?, &args),
-            Verb::Kill(args) => kill::kill(&args),
+            Verb::Kill(args) => unknown_verb::kill(&args),
             Verb::Send(args) => send::send(&open()?, &args),
-            Verb::Signal(args) => signal::signal(&open()?, &args),
+            Verb::Signal(args) => signal::signal(&daemon()?, &args),
             Verb::Report(args) => report::report(&open()?, args),
-            Verb::Inspect(args) => inspect::inspect(&open()?, &args),
-            Verb::Events(args) => events::events(&open()?, &args),
-            Verb::Rm(args) => rm::rm(&open()?, &args),
-            Verb::Prune(args) => prune::prune(&open()?, &args),
-            Verb::Worktrees(args) => worktrees::worktrees(&open()?, &args),
-            Verb::Strays(args) => strays::strays(&open()?, &args),
-            Verb::Forget(args) => forget::forget(&open()?, &args),
+            Verb::Inspect(args) => inspect::inspect(&daemon()?, &args),
+            Verb::Events(args) => events::events(&daemon()?, &args),
+            Verb::Rm(args) => rm::rm(&daemon()?, &args),
+            Verb::Prune(args) => prune::prune(&daemon()?, &args),
+            Verb::Worktrees(args) => worktrees::worktrees(&daemon()?, &args),
+            Verb::Strays(args) => strays::strays(&daemon()?, &args),
+            Verb::Forget(args) => forget::forget(&daemon()?, &args),
             Verb::Rescue(args) => rescue::rescue(&open()?, &args),
             Verb::Daemon(args) => daemon::daemon(&open()?, &args),
             Verb::Dashboard(args) => dashboard::dashboard(&open()?, &args),
-            Verb::Token(args) => token::token(&open()?, &args),
+            Verb::Token(args) => token::token(&daemon()?, &args),
             Verb::Config(args) => config::config(&self.config, &args),
             Verb::Doctor(args) => {
                 doctor::doctor(&self.config, HomeDir::find(&self.home).as_ref(), &args)
@@ -370,7 +361,6 @@ impl Cli {
     }
 }
 
-/// The warning about an invalid configuration that is ignored.
 pub(crate) fn ignored(error: &ConfigError) -> String {
     format!("ignoring the invalid configuration:\n{error}")
 }

@@ -1,5 +1,8 @@
 //! The one place where errors become messages and exit codes.
 
+use std::io;
+
+use kennel_keeper::KeeperClientError;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::config::ConfigError;
@@ -11,7 +14,7 @@ pub(crate) struct CommandError {
     code: u8,
     /// None if there is nothing to print.
     error: Option<anyhow::Error>,
-    hint: Option<String>,
+    pub(crate) hint: Option<String>,
 }
 
 impl CommandError {
@@ -19,9 +22,20 @@ impl CommandError {
         Self { code, error: Some(error.into()), hint: None }
     }
 
-    /// Creates an error with this message.
     pub(crate) fn because(code: u8, text: impl Into<String>) -> Self {
         Self::new(code, anyhow::anyhow!(text.into()))
+    }
+
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::because(exit_code::USAGE, text)
+    }
+
+    pub(crate) fn refused(text: impl Into<String>) -> Self {
+        Self::because(exit_code::REFUSED, text)
+    }
+
+    pub(crate) fn unknown(text: impl Into<String>) -> Self {
+        Self::because(exit_code::UNKNOWN, text)
     }
 
     /// Creates an error about the setup of a session.
@@ -39,17 +53,11 @@ impl CommandError {
         Self { code: 0, error: None, hint: None }
     }
 
-    /// Ends the command with a code whose reason has already been printed.
-    pub(crate) fn already_reported(code: u8) -> Self {
-        Self { code, error: None, hint: None }
-    }
-
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Replaces the exit code.
     pub(crate) fn code(mut self, code: u8) -> Self {
         self.code = code;
         self
@@ -59,6 +67,24 @@ impl CommandError {
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         Self::new(exit_code::USAGE, error)
+    }
+}
+
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<serde_json::Error> for CommandError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<KeeperClientError> for CommandError {
+    fn from(error: KeeperClientError) -> Self {
+        Self::internal(error)
     }
 }
 
@@ -113,7 +139,6 @@ fn write_if_possible(text: &str) {
     }
 }
 
-/// Prints clap's error, help or version, and returns the exit code.
 pub(crate) fn usage(error: &clap::Error) -> u8 {
     // A closed stream has no reader that would miss the text.
     error.print().ok();

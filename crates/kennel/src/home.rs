@@ -17,15 +17,12 @@ use crate::cli::HomeArgs;
 use crate::command_prelude::*;
 use crate::config::Config;
 
-/// The file with the id.
 const ID: &str = "id";
 /// The file that keeps the original's id in a copied home.
 const COPIED: &str = "id.copied";
 
-/// The folder with Kennel's state.
 #[derive(Debug, Clone)]
 pub(crate) struct HomeDir {
-    /// Its absolute path.
     pub(crate) folder: PathBuf,
     pub(crate) id: HomeId,
     /// The configuration for a daemon that is started for this home.
@@ -58,7 +55,6 @@ impl HomeDir {
         Ok(Self { folder, id, config: Config::default() })
     }
 
-    /// Returns the path of a file or folder in the home.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -79,10 +75,8 @@ fn folder(args: &HomeArgs) -> anyhow::Result<PathBuf> {
     std::path::absolute(&folder).with_context(|| format!("home {}", folder.display()))
 }
 
-/// The content of the id file.
 #[derive(Debug, PartialEq, Eq)]
 enum HomeIdFile {
-    /// The id of this home.
     Own(HomeId),
     /// The file was copied from another home.
     Copied,

@@ -12,6 +12,7 @@ mod foreground;
 mod home;
 mod plan;
 mod plural;
+mod poll;
 mod print;
 mod quantity;
 mod roles;

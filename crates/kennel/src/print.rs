@@ -12,7 +12,6 @@ pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     bytes(text.as_bytes())
 }
 
-/// Prints raw bytes.
 pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(print_error)
@@ -20,13 +19,23 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CommandError> {
 
 /// Prints a value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
-    let text = serde_json::to_string_pretty(value).map_err(CommandError::internal)?;
+    let text = serde_json::to_string_pretty(value)?;
     print(&format!("{text}\n"))
+}
+
+/// Prints a value as JSON if that is requested, otherwise as text. Returns the exit code 0.
+pub(crate) fn json_or_text(
+    as_json: bool,
+    value: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<u8, CommandError> {
+    if as_json { json(value) } else { print(&text()) }?;
+    Ok(0)
 }
 
 /// Prints a value as JSON on one line.
 pub(crate) fn json_line(value: &impl Serialize) -> Result<(), CommandError> {
-    let text = serde_json::to_string(value).map_err(CommandError::internal)?;
+    let text = serde_json::to_string(value)?;
     print(&format!("{text}\n"))
 }
 
@@ -39,7 +48,6 @@ pub(crate) fn print_error(error: io::Error) -> CommandError {
     }
 }
 
-/// Whether to color text on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColorMode {
     Color,

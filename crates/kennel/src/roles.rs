@@ -1,15 +1,16 @@
 //! The other roles of this program: yard, daemon and terminal guard. The name in argv\[0] selects
 //! one. Only this module knows the arguments of these roles.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow, bail};
 use kennel_daemon::{DaemonConfig, DaemonError, LockHomeError};
 use kennel_http::HttpConfig;
 use kennel_keeper::yard::{self, KEPT_VARIABLE, RESUME_VARIABLE, YardConfig, YardEnd, YardResume};
-use rustix::fd::OwnedFd;
+use kennel_sys::clone::{self, ChildSpec, GateOutcome};
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
 use crate::command_prelude::*;
@@ -36,6 +37,36 @@ pub(crate) fn take() {
         _ => return,
     };
     std::process::exit(code);
+}
+
+/// Starts this program in a role, in its own POSIX session and without our folder, descriptors and
+/// variables.
+pub(crate) fn spawn(
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    streams: [BorrowedFd<'_>; 3],
+    deadline: Instant,
+) -> anyhow::Result<OwnedFd> {
+    let start = ChildSpec {
+        path: CString::from(c"/proc/self/exe"),
+        argv,
+        env,
+        folder: Some(CString::from(c"/")),
+        umask: Some(0o077),
+        limits: Vec::new(),
+        streams,
+        terminal: false,
+        cgroup: None,
+    };
+    match clone::start(start)?.open(deadline)? {
+        GateOutcome::Running(process) => Ok(process),
+        GateOutcome::Failed(_, error) => Err(error.error.into()),
+        GateOutcome::Died(_) => bail!("it was killed"),
+        GateOutcome::Pending(opening) => {
+            drop(opening.give_up());
+            bail!("it did not start in time")
+        }
+    }
 }
 
 /// Opens the home that the role was started for: its only argument.

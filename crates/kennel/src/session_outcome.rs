@@ -3,14 +3,12 @@
 use kennel_keeper::protocol::{Cause, Outcome};
 use kennel_pen::Status;
 use kennel_types::{
-    AgentActivity, Exit, OwedKind, Phase, ReadyState, Reason, RelaunchState, SessionView,
-    StartedBy, Survivor,
+    AgentActivity, Exit, OwedKind, Phase, ReadyState, Reason, RelaunchState, StartedBy,
 };
 
 use crate::command_prelude::*;
 use crate::stopper::BY_RUN;
 
-/// The outcome of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionOutcome {
     /// The command's own exit status, as a shell shows it.
@@ -18,10 +16,12 @@ pub(crate) enum SessionOutcome {
     /// The program never ran.
     NeverRan,
     /// It could not be started, with the exit code for that.
-    Failed { code: u8, why: String },
+    Failed {
+        code: u8,
+        why: String,
+    },
     /// These processes could not be ended; Kennel keeps trying.
     StillAlive(Vec<String>),
-    /// The exit status is unknown.
     Unknown(String),
     /// This signal stopped it before it ran.
     StoppedBefore(i32),
@@ -31,7 +31,7 @@ impl SessionOutcome {
     /// Returns the outcome that the daemon has recorded.
     pub(crate) fn of(session: &SessionView) -> Self {
         if !session.survivors.is_empty() && session.phase < Phase::Reaped {
-            return Self::StillAlive(session.survivors.iter().map(survivor).collect());
+            return Self::StillAlive(session.survivors.iter().map(ToString::to_string).collect());
         }
         match (&session.exit, &session.reason) {
             (Some(Exit::Code { code }), _) => Self::Ended(*code),
@@ -41,7 +41,7 @@ impl SessionOutcome {
             }
             (Some(Exit::NeverRan), _) => Self::NeverRan,
             (Some(Exit::Unknown { why }), _) => Self::Unknown(why.clone()),
-            (None, _) => Self::Unknown(format!("the session is {}", phase(session.phase))),
+            (None, _) => Self::Unknown(format!("the session is {}", session.phase.label())),
         }
     }
 
@@ -72,9 +72,7 @@ impl SessionOutcome {
             Self::Ended(code) => Ok(u8::try_from(code & 0xff).unwrap_or(exit_code::UNKNOWN)),
             Self::StoppedBefore(signal) => Ok(exit_code::of_signal(signal)),
             Self::Failed { code, why } => Err(failed(code, &why)),
-            Self::NeverRan => {
-                Err(CommandError::because(exit_code::UNKNOWN, "the program never ran"))
-            }
+            Self::NeverRan => Err(CommandError::unknown("the program never ran")),
             Self::StillAlive(survivors) => {
                 let list = survivors.iter().map(|s| format!("\n  {s}")).collect::<String>();
                 Err(CommandError::because(
@@ -83,15 +81,13 @@ impl SessionOutcome {
                 )
                 .hint("the keeper still owns these processes and keeps trying to end them"))
             }
-            Self::Unknown(why) => Err(CommandError::because(
-                exit_code::UNKNOWN,
-                format!("the exit status is unknown: {why}"),
-            )),
+            Self::Unknown(why) => {
+                Err(CommandError::unknown(format!("the exit status is unknown: {why}")))
+            }
         }
     }
 }
 
-/// Returns the error of a failed launch.
 pub(crate) fn launch_failure(session: &SessionView) -> Option<CommandError> {
     match &session.reason {
         Some(Reason::Failed { code, why }) => Some(failed((*code).into(), why)),
@@ -118,20 +114,11 @@ fn without_path(why: &str) -> &str {
     }
 }
 
-fn survivor(survivor: &Survivor) -> String {
-    format!("pid {} ({}): {}", survivor.pid, survivor.name, survivor.why)
-}
-
-/// Formats a phase. In JSON, an ended session has the phase `cleaned`.
-pub(crate) fn phase(phase: Phase) -> &'static str {
-    phase.label()
-}
-
 /// Formats the state of a session: its phase, its position in the queue, a pending restart, and its
 /// readiness.
 pub(crate) fn state(session: &SessionView) -> String {
     if let Some(place) = session.queue_place {
-        return format!("{} ({place})", phase(session.phase));
+        return format!("{} ({place})", session.phase.label());
     }
     let state = match (session.phase, session.ready) {
         (Phase::Running, _) if session.started_by == StartedBy::User => match session.exit {
@@ -141,12 +128,11 @@ pub(crate) fn state(session: &SessionView) -> String {
         _ if session.relaunch == RelaunchState::Pending => "restarting",
         (Phase::Running, ReadyState::Waiting) => "starting",
         (Phase::Running, ReadyState::Ready) => "running (ready)",
-        (other, _) => phase(other),
+        (other, _) => other.label(),
     };
     state.to_owned()
 }
 
-/// Formats the agent's latest report about itself.
 pub(crate) fn reported(session: &SessionView) -> Option<String> {
     let mut parts = Vec::new();
     parts.extend(session.activity.map(|activity| match activity {
@@ -158,18 +144,13 @@ pub(crate) fn reported(session: &SessionView) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Formats the reason why a session ended.
-pub(crate) fn reason(reason: &Reason) -> String {
-    reason.to_string()
-}
-
 /// Returns what a user in the foreground would not expect.
 pub(crate) fn notices(session: &SessionView) -> Vec<String> {
     let mut notices = Vec::new();
     match &session.reason {
         None | Some(Reason::Exited | Reason::Failed { .. }) => {}
         Some(Reason::Stopped { by }) if by.starts_with(BY_RUN) => {}
-        Some(other) => notices.push(reason(other)),
+        Some(other) => notices.push(other.to_string()),
     }
     if session.unrecorded {
         notices.push("the outcome could not be recorded".to_owned());

@@ -1,9 +1,7 @@
 //! Requests a stop from the daemon without waiting for it.
 
 use std::thread;
-use std::time::Duration;
 
-use kennel_types::SessionView;
 use kennel_types::api::{StopRequest, StopResponse};
 
 use crate::command_prelude::*;
@@ -13,11 +11,9 @@ use crate::command_prelude::*;
 pub(crate) struct Stopper {
     home: HomeDir,
     session: String,
-    /// The time between TERM and KILL.
     pub(crate) grace: Duration,
 }
 
-/// The names of the commands in the event log.
 pub(crate) const BY_RUN: &str = "kennel run";
 pub(crate) const BY_CHAT: &str = "kennel chat";
 pub(crate) const BY_RESUME: &str = "kennel resume";

@@ -6,7 +6,6 @@ use crate::print::{ColorMode, TextStyle};
 const GAP: usize = 2;
 const ELLIPSIS: char = '…';
 
-/// A table with a header.
 #[derive(Debug)]
 pub(crate) struct TextTable {
     columns: Vec<Column>,
@@ -30,7 +29,6 @@ impl Column {
         Self { name, least: None, right: false, spare: false }
     }
 
-    /// A right-aligned column.
     pub(crate) const fn number(name: &'static str) -> Self {
         Self { name, least: None, right: true, spare: false }
     }
@@ -47,7 +45,6 @@ impl Column {
     }
 }
 
-/// A cell with its style.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,

@@ -7,7 +7,6 @@ pub(crate) use kennel_types::timestamp::rfc3339 as format;
 
 use crate::quantity::parse_time;
 
-/// Returns the current time in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

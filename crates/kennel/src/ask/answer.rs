@@ -17,19 +17,17 @@ pub(crate) struct AnswerArgs {
     session: String,
 }
 
-/// Waits for the answer, prints it, and returns the exit code.
-pub(crate) fn answer(home: &HomeDir, args: &AnswerArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn answer(daemon: &DaemonClient, args: &AnswerArgs) -> Result<u8, CommandError> {
     let session = daemon.session(&args.session)?;
     if !session.spec.is_prompt() {
         let text = format!("session {} is not a prompt", session.id);
-        return Err(CommandError::because(exit_code::REFUSED, text)
+        return Err(CommandError::refused(text)
             .hint(format!("`kennel logs {}` shows its output", session.id)));
     }
     let session = match args.no_wait && session.judged.is_none() {
         true => {
             let text = format!("session {} has not ended yet", session.id);
-            return Err(CommandError::because(exit_code::REFUSED, text));
+            return Err(CommandError::refused(text));
         }
         false => daemon.wait(&session.session)?,
     };

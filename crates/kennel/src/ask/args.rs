@@ -1,14 +1,18 @@
-//! The arguments of `kennel ask`.
+//! The arguments of `kennel ask`, and those that `chat` and `member add` share with it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use super::agent_args::AgentArgs;
+use kennel_types::api::CreateRequest;
+use kennel_types::{
+    AgentSettings, AgentSpec, ConversationChoice, DEFAULT_LEASE, DEFAULT_LINGER,
+    DEFAULT_OUTPUT_LIMIT, Permissions, SessionSpec,
+};
+
 use super::outcome::{AnswerFormat, EXIT_CODES};
 use crate::command_prelude::*;
 use crate::quantity::parse_new_name;
-use crate::run::{LimitArgs, PenChoice, WorktreeArgs};
+use crate::run::{LimitArgs, PenChoice, WorktreeArgs, client_env, parent, parse_key};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
@@ -20,12 +24,8 @@ pub(crate) struct AskArgs {
     /// Run in the background and print the id; `kennel answer` prints the answer
     #[arg(short, long)]
     pub(crate) detach: bool,
-    /// Start a new conversation [default: continue the member's]
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) fresh: bool,
-    /// Continue this conversation
-    #[arg(long, value_name = "ID")]
-    pub(crate) resume: Option<String>,
+    #[command(flatten)]
+    pub(crate) conversation: ConversationArgs,
     /// Wait if the member is busy or too many sessions run
     #[arg(long)]
     pub(crate) queue: bool,
@@ -60,38 +60,163 @@ pub(crate) struct AskArgs {
     /// Idempotency key: requests with the same key are one prompt
     #[arg(long, value_name = "KEY", value_parser = parse_key)]
     pub(crate) key: Option<String>,
-    /// Working folder [default: the member's, or the current one]
-    #[arg(long, value_name = "DIR", requires = "agent")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// Set an environment variable; NAME alone requires that it is already set
-    #[arg(short, long, value_name = "NAME[=VALUE]")]
-    pub(crate) env: Vec<OsString>,
-    /// Read environment variables from a file of NAME=VALUE lines
-    #[arg(long, value_name = "FILE")]
-    pub(crate) env_file: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) agent_args: AgentArgs,
-    #[command(flatten)]
-    pub(crate) limits: LimitArgs,
-    #[command(flatten)]
-    pub(crate) worktree: WorktreeArgs,
+    pub(crate) session: AgentSessionArgs,
     /// Member to ask (unless --agent is given), then the prompt. Without a
     /// prompt, or with `-`, it is read from standard input
     #[arg(value_name = "MEMBER] [PROMPT", num_args = 0..)]
     pub(crate) words: Vec<String>,
 }
 
-fn parse_key(text: &str) -> Result<String, String> {
-    kennel_types::check_key(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
-}
-
 impl AskArgs {
-    /// Returns the output format.
     pub(crate) fn format(&self) -> AnswerFormat {
         match (self.json, self.stream) {
             (true, _) => AnswerFormat::Json,
             (_, true) => AnswerFormat::JsonLine,
             _ => AnswerFormat::Text,
         }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConversationArgs {
+    /// Start a new conversation [default: continue the member's]
+    #[arg(long, conflicts_with = "resume")]
+    fresh: bool,
+    /// Continue this conversation
+    #[arg(long, value_name = "ID")]
+    resume: Option<String>,
+}
+
+impl ConversationArgs {
+    pub(crate) fn choice(&self) -> ConversationChoice {
+        match (&self.resume, self.fresh) {
+            (Some(id), _) => ConversationChoice::Resume { id: id.clone() },
+            (None, true) => ConversationChoice::Fresh,
+            (None, false) => ConversationChoice::Continue,
+        }
+    }
+}
+
+/// The flags of `ask` and `chat` about the agent and its session.
+#[derive(Debug, Args)]
+pub(crate) struct AgentSessionArgs {
+    /// Working folder [default: the member's, or the current one]
+    #[arg(long, value_name = "DIR", requires = "agent")]
+    cwd: Option<PathBuf>,
+    /// Set an environment variable; NAME alone requires that it is already set
+    #[arg(short, long, value_name = "NAME[=VALUE]")]
+    env: Vec<OsString>,
+    /// Read environment variables from a file of NAME=VALUE lines
+    #[arg(long, value_name = "FILE")]
+    env_file: Vec<PathBuf>,
+    #[command(flatten)]
+    agent_args: AgentArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    worktree: WorktreeArgs,
+}
+
+impl AgentSessionArgs {
+    /// Builds a request for a session of this agent, or of the member in the specification.
+    pub(crate) fn request(
+        &self,
+        home: &HomeDir,
+        agent: Option<&str>,
+        mut agent_spec: AgentSpec,
+        spec: SessionSpec,
+    ) -> Result<CreateRequest, CommandError> {
+        if agent_spec.member.is_some() && self.agent_args.any_given() {
+            let text = "a member has its own model, turns, permissions and arguments: these flags need --agent";
+            return Err(CommandError::usage(text)
+                .hint("add another member, or use --agent instead of a member"));
+        }
+        if let Some(agent) = agent {
+            agent_spec.seat = self.agent_args.seat(agent)?;
+        }
+        let mut spec = SessionSpec {
+            linger: DEFAULT_LINGER,
+            lease: Some(DEFAULT_LEASE),
+            parent: parent(home),
+            output_limit: DEFAULT_OUTPUT_LIMIT,
+            agent: Some(Box::new(agent_spec)),
+            ..spec
+        };
+        self.limits.fill(&mut spec);
+        self.worktree.fill(&mut spec);
+        let (name, cwd) = (spec.name.as_deref(), self.cwd.as_deref());
+        let ours = client_env::request(&self.env_file, &self.env, name, cwd);
+        Ok(CreateRequest { spec, ..ours.map_err(CommandError::setup)? })
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Agent options")]
+pub(crate) struct AgentArgs {
+    /// Model to use [default: the agent's own]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Maximum number of turns, if the agent supports such a limit
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    turns: Option<u32>,
+    /// What the agent may do without asking; in `ask`, it can't ask
+    #[arg(long, value_enum, default_value_t = PermissionChoice::Default)]
+    permissions: PermissionChoice,
+    /// Additional argument for the agent; may be repeated
+    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
+    args: Vec<String>,
+    /// File that describes an agent unknown to Kennel (see docs/agents.md)
+    #[arg(long, value_name = "FILE")]
+    description: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PermissionChoice {
+    /// Whatever its own settings allow
+    Default,
+    /// Read files, but change nothing
+    ReadOnly,
+    /// Edit files in its folder
+    Edit,
+    /// Anything
+    All,
+}
+
+impl From<PermissionChoice> for Permissions {
+    fn from(choice: PermissionChoice) -> Self {
+        match choice {
+            PermissionChoice::Default => Self::Default,
+            PermissionChoice::ReadOnly => Self::ReadOnly,
+            PermissionChoice::Edit => Self::Edit,
+            PermissionChoice::All => Self::All,
+        }
+    }
+}
+
+impl AgentArgs {
+    pub(crate) fn seat(&self, agent: &str) -> Result<AgentSettings, CommandError> {
+        let read = |path: &PathBuf| {
+            std::fs::read_to_string(path)
+                .with_context(|| format!("--description {}", path.display()))
+                .map_err(CommandError::setup)
+        };
+        Ok(AgentSettings {
+            agent: agent.to_owned(),
+            description: self.description.as_ref().map(read).transpose()?,
+            model: self.model.clone(),
+            turns: self.turns,
+            permissions: self.permissions.into(),
+            args: self.args.clone(),
+        })
+    }
+
+    /// Whether any of these flags was given. A member has its own configuration.
+    pub(crate) fn any_given(&self) -> bool {
+        self.model.is_some()
+            || self.turns.is_some()
+            || self.permissions != PermissionChoice::Default
+            || !self.args.is_empty()
+            || self.description.is_some()
     }
 }

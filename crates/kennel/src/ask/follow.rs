@@ -1,27 +1,23 @@
 //! Follows a prompt through all its attempts until it has ended.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use kennel_agents::{AgentEvent, OutputReader as Words};
 use kennel_daemon::transcript;
 use kennel_keeper::journal::JournalReader;
 use kennel_keeper::protocol::{KeeperReport, PeerRole};
 use kennel_keeper::{KeeperClient, KeeperClientError};
+use kennel_types::Phase;
 use kennel_types::api::StopRequest;
-use kennel_types::{Phase, SessionView};
-use rustix::event::{PollFd, PollFlags};
 
 use super::progress::Progress;
 use crate::command_prelude::*;
-use crate::foreground::{self, Signals};
+use crate::foreground;
 
 /// How often the keeper and the session are checked while nothing happens.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The end of a prompt.
 pub(super) struct PromptOutcome {
-    /// Its last attempt.
     pub(super) session: SessionView,
     /// The signal that asked this process to stop the prompt.
     pub(super) signal: Option<i32>,
@@ -77,7 +73,7 @@ impl PromptFollower<'_> {
         let mut retry = DaemonRetry::new();
         let mut pending = Some(self.wait_for(&session)?);
         loop {
-            match self.signals.next_end().map_err(CommandError::internal)? {
+            match self.signals.next_end()? {
                 Some(signal) if self.ours => self.stop(&session, signal),
                 // The client that created it still waits for it.
                 Some(signal) => return Ok(PromptOutcome { session, signal: Some(signal) }),
@@ -95,7 +91,7 @@ impl PromptFollower<'_> {
             match response.receive::<SessionView>() {
                 Ok(ended) => {
                     self.show(&ended)?;
-                    self.progress.end();
+                    self.progress.clear();
                     return Ok(PromptOutcome { session: ended, signal: self.signal });
                 }
                 Err(error) if error.is_gone_or_leaving() => {
@@ -135,7 +131,6 @@ impl PromptFollower<'_> {
         }
     }
 
-    /// Shows the new output of the latest attempt.
     fn show(&mut self, session: &SessionView) -> Result<(), CommandError> {
         if self.attempt.as_ref().is_none_or(|attempt| attempt.id != session.id) {
             if let Some(former) = &mut self.attempt {
@@ -161,8 +156,7 @@ impl PromptFollower<'_> {
         let answers = fds.len();
         fds.extend(keeper.map(|keeper| PollFd::new(keeper, PollFlags::IN)));
         // The elapsed time is displayed, and another attempt may have started.
-        foreground::poll(&mut fds, Some(Instant::now() + CHECK_INTERVAL))
-            .map_err(CommandError::internal)?;
+        poll(&mut fds, Some(Instant::now() + CHECK_INTERVAL))?;
         self.progress.tick();
         Ok(pending.is_some() && !fds[answers - 1].revents().is_empty())
     }
@@ -188,7 +182,7 @@ impl AttemptOutput {
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                Err(error) => return Err(CommandError::internal(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

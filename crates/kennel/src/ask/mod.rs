@@ -7,7 +7,6 @@
 //!     └── reads the journal and shows the agent's activity
 //! ```
 
-mod agent_args;
 mod answer;
 mod args;
 mod follow;
@@ -15,37 +14,32 @@ mod outcome;
 mod progress;
 mod request;
 
-use rustix::termios::isatty;
-
 use crate::command_prelude::*;
-use crate::foreground::Signals;
 
-pub(crate) use agent_args::AgentArgs;
 pub(crate) use answer::{AnswerArgs, answer};
-pub(crate) use args::AskArgs;
-pub(crate) use outcome::{answer_of, dollars, tokens};
+pub(crate) use args::{AgentArgs, AgentSessionArgs, AskArgs, ConversationArgs};
+pub(crate) use outcome::{answer_of, used};
 
 use follow::PromptOutcome;
-use progress::Progress;
+use progress::{Progress, ProgressFormat};
 
-/// Sends the prompt and returns the exit code.
 pub(crate) fn ask(home: &HomeDir, args: &AskArgs) -> Result<u8, CommandError> {
     let request = request::request(home, args)?;
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     // From here on, signals are queued until they are read.
-    let signals = Signals::listen().map_err(CommandError::internal)?;
+    let signals = Signals::listen()?;
     let session = request::send(&daemon, &request)?;
     if args.detach {
         print(&format!("{}\n", session.session))?;
         return Ok(0);
     }
-    let progress = if args.stream {
-        Progress::json()
+    let progress = Progress::new(if args.stream {
+        ProgressFormat::Json
     } else if !args.json && !args.quiet && isatty(rustix::stdio::stderr()) {
-        Progress::terminal()
+        ProgressFormat::Terminal
     } else {
-        Progress::hidden()
-    };
+        ProgressFormat::Hidden
+    });
     // With a key, an earlier client may have created the session, and then controls its end.
     let ours = session.spec.asked_by == request.spec.asked_by;
     let PromptOutcome { session, signal } =

@@ -2,7 +2,7 @@
 
 use kennel_daemon::transcript;
 use kennel_types::api::AnswerView;
-use kennel_types::{Judged, LaunchFailure, Reason, SessionView, TokenUsage, VerdictKind};
+use kennel_types::{Judged, LaunchFailure, Reason, TokenUsage, VerdictKind};
 
 use crate::command_prelude::*;
 
@@ -19,17 +19,14 @@ Exit codes, by verdict:
    16  untrusted_folder      201  invalid command line
    17  max_turns             202  home or daemon can't be used; 207 Kennel failed";
 
-/// How the outcome is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerFormat {
     /// The answer alone; everything else goes to standard error.
     Text,
     Json,
-    /// JSON on one line.
     JsonLine,
 }
 
-/// Returns the exit code of a verdict.
 pub(super) fn exit_code_of(kind: VerdictKind) -> u8 {
     match kind {
         VerdictKind::Succeeded => 0,
@@ -50,7 +47,6 @@ pub(super) fn exit_code_of(kind: VerdictKind) -> u8 {
     }
 }
 
-/// Prints the outcome and returns the exit code.
 pub(super) fn print_outcome(
     session: &SessionView,
     format: AnswerFormat,
@@ -62,7 +58,7 @@ pub(super) fn print_outcome(
         }
         // Only a session whose end can't be observed has no verdict.
         let text = format!("the outcome of session {} is unknown", session.id);
-        return Err(CommandError::because(exit_code::UNKNOWN, text));
+        return Err(CommandError::unknown(text));
     };
     let answer = answer_of(session)?;
     let view = AnswerView::of(session, answer.clone());
@@ -150,35 +146,17 @@ pub(crate) fn answer_of(session: &SessionView) -> Result<Option<String>, Command
     Ok(transcript::answer_of(session).context("can't read the output")?)
 }
 
-/// Formats the number of tokens; nothing if it is 0.
-pub(crate) fn tokens(usage: &TokenUsage) -> Option<String> {
-    let all = usage.input_tokens + usage.cached_tokens + usage.output_tokens;
-    (all > 0).then(|| match all {
-        0..10_000 => format!("{all} tokens"),
-        _ => format!("{}k tokens", all / 1000),
-    })
-}
-
-/// Formats the cost; nothing if it is 0.
-pub(crate) fn dollars(usage: &TokenUsage) -> Option<String> {
+/// Formats the tokens and the cost; nothing if both are 0.
+pub(crate) fn used(usage: &TokenUsage) -> Option<String> {
+    let tokens = usage.input_tokens + usage.cached_tokens + usage.output_tokens;
+    let tokens = match tokens {
+        0 => None,
+        1..10_000 => Some(format!("{tokens} tokens")),
+        _ => Some(format!("{}k tokens", tokens / 1000)),
+    };
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let dollars = usage.cost_micros as f64 / 1e6;
-    (usage.cost_micros > 0).then(|| format!("${dollars:.2}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_verdict_has_a_documented_exit_code_of_its_own() {
-        let mut codes: Vec<_> = VerdictKind::ALL.map(exit_code_of).to_vec();
-        for kind in VerdictKind::ALL {
-            let line = format!("{}  {}", exit_code_of(kind), kind.name());
-            assert!(EXIT_CODES.contains(&line), "{line}");
-        }
-        codes.sort_unstable();
-        codes.dedup();
-        assert_eq!(codes.len(), VerdictKind::ALL.len());
-    }
+    let cost = (usage.cost_micros > 0).then(|| format!("${dollars:.2}"));
+    let parts = [tokens, cost].into_iter().flatten().collect::<Vec<_>>();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }

@@ -1,13 +1,12 @@
 //! Shows the agent's activity while it works.
 
 use std::io::Write as _;
-use std::time::{Duration, Instant};
 
 use kennel_agents::AgentEvent;
-use kennel_types::{SessionView, TokenUsage};
+use kennel_types::TokenUsage;
 use serde::Serialize;
 
-use super::outcome::{dollars, tokens};
+use super::outcome::used;
 use crate::command_prelude::*;
 
 /// The maximum length of a line about a tool or of the model's text.
@@ -16,7 +15,6 @@ const MAX_LINE: usize = 100;
 const TICK: Duration = Duration::from_millis(200);
 const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
 
-/// Shows the progress of a prompt.
 pub(super) struct Progress {
     format: ProgressFormat,
     started: Instant,
@@ -30,15 +28,13 @@ pub(super) struct Progress {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ProgressFormat {
+pub(super) enum ProgressFormat {
     Hidden,
     /// Text on standard error, which is a terminal.
     Terminal,
-    /// JSON on standard output.
     Json,
 }
 
-/// A line of the JSON format.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 enum ProgressEvent<'a> {
@@ -55,7 +51,7 @@ enum ProgressEvent<'a> {
 }
 
 impl Progress {
-    fn new(format: ProgressFormat) -> Self {
+    pub(super) fn new(format: ProgressFormat) -> Self {
         let now = Instant::now();
         Self {
             format,
@@ -69,19 +65,6 @@ impl Progress {
         }
     }
 
-    pub(super) fn hidden() -> Self {
-        Self::new(ProgressFormat::Hidden)
-    }
-
-    pub(super) fn terminal() -> Self {
-        Self::new(ProgressFormat::Terminal)
-    }
-
-    pub(super) fn json() -> Self {
-        Self::new(ProgressFormat::Json)
-    }
-
-    /// Shows the start of an attempt.
     pub(super) fn attempt(&mut self, session: &SessionView) {
         self.line(&ProgressEvent::Attempt { session: &session.id, attempt: session.attempt });
         if session.attempt > 1 {
@@ -89,7 +72,6 @@ impl Progress {
         }
     }
 
-    /// Shows the position in the queue.
     pub(super) fn queued(&mut self, session: &SessionView) {
         if self.position == session.queue_place {
             return;
@@ -105,11 +87,14 @@ impl Progress {
         self.print(if now { "killing" } else { "stopping; press Ctrl-C again to kill" });
     }
 
-    /// Shows an event of the agent.
     pub(super) fn event(&mut self, event: &AgentEvent<'_>) {
         self.line(&ProgressEvent::Agent(event));
         match event {
-            AgentEvent::Text { text } => self.words(text),
+            AgentEvent::Text { text } => {
+                text.lines()
+                    .filter(|line| !line.trim().is_empty())
+                    .for_each(|line| self.print(line));
+            }
             AgentEvent::ToolBegan { name, about, .. } => self.print(&format!("{name}: {about}")),
             AgentEvent::ToolEnded { failed: true, .. } => self.print("the tool failed"),
             AgentEvent::Usage { usage } => self.usage = *usage,
@@ -120,13 +105,6 @@ impl Progress {
             AgentEvent::Conversation { .. }
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolEnded { failed: false, .. } => {}
-        }
-    }
-
-    /// Shows text of the model.
-    fn words(&mut self, text: &str) {
-        for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            self.print(line);
         }
     }
 
@@ -157,29 +135,22 @@ impl Progress {
         self.ticked = Instant::now();
         self.turn = (self.turn + 1) % SPINNER.len();
         let text = format!(
-            "{} {} s{}{}",
+            "{} {} s{}",
             SPINNER[self.turn],
             self.started.elapsed().as_secs(),
-            tokens(&self.usage).map(|text| format!(", {text}")).unwrap_or_default(),
-            dollars(&self.usage).map(|text| format!(", {text}")).unwrap_or_default(),
+            used(&self.usage).map(|text| format!(", {text}")).unwrap_or_default(),
         );
         write!(std::io::stderr(), "\r\x1b[2K{text}").ok();
         self.status = true;
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.status) {
             write!(std::io::stderr(), "\r\x1b[2K").ok();
         }
     }
 
-    /// Returns the error of an earlier print.
     pub(super) fn printed(&mut self) -> Result<(), CommandError> {
         self.error.take().map_or(Ok(()), Err)
-    }
-
-    /// Removes the status line.
-    pub(super) fn end(&mut self) {
-        self.clear();
     }
 }

@@ -22,40 +22,11 @@ use crate::quantity::parse_size;
 const FILE: &str = "daemon.settings";
 const UNKNOWN_SETTING: &str = "unknown setting";
 
-/// Why the settings were not written.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum HandOverError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error("can't write the daemon's settings to {path}")]
-    Write {
-        path: String,
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl From<HandOverError> for CommandError {
-    fn from(error: HandOverError) -> Self {
-        match error {
-            HandOverError::Config(error) => error.into(),
-            error @ HandOverError::Write { .. } => Self::setup(error),
-        }
-    }
-}
-
 /// Writes the settings for the next daemon into the home.
-pub(crate) fn hand_over(home: &HomeDir) -> Result<(), HandOverError> {
-    let settings = home.config.settings(ProfileChoice::None)?;
-    let daemons = settings.layer.iter().filter(|(name, _)| [DAEMON, API].contains(&name.section));
-    let values = daemons.map(|(name, setting)| (name_in_file(*name), setting.text.clone()));
-    let path = home.path(FILE);
-    DaemonSettings(values.collect())
-        .write(&path)
-        .map_err(|source| HandOverError::Write { path: path.display().to_string(), source })
+pub(crate) fn hand_over(home: &HomeDir) -> Result<(), CommandError> {
+    DaemonSettings::of(home)?.write(home).map_err(CommandError::setup)
 }
 
-/// Returns the name of a key in the file.
 fn name_in_file(name: KeyName) -> String {
     match name.section {
         DAEMON => name.key.to_owned(),
@@ -86,12 +57,26 @@ fn listen_setting(listen: &mut ListenSettings, key: &str, text: &str) -> Result<
     Ok(())
 }
 
-/// The settings of a daemon, by name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DaemonSettings(BTreeMap<String, String>);
 
 impl DaemonSettings {
-    fn write(&self, path: &Path) -> io::Result<()> {
+    /// Returns the settings for the next daemon.
+    pub(crate) fn of(home: &HomeDir) -> Result<Self, ConfigError> {
+        let settings = home.config.settings(ProfileChoice::None)?;
+        let values =
+            settings.layer.iter().filter(|(name, _)| [DAEMON, API].contains(&name.section));
+        let values = values.map(|(name, setting)| (name_in_file(*name), setting.text.clone()));
+        Ok(Self(values.collect()))
+    }
+
+    pub(crate) fn write(&self, home: &HomeDir) -> anyhow::Result<()> {
+        let path = home.path(FILE);
+        self.write_to(&path)
+            .with_context(|| format!("can't write the daemon's settings to {}", path.display()))
+    }
+
+    fn write_to(&self, path: &Path) -> io::Result<()> {
         if self.0.is_empty() {
             return match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -109,7 +94,6 @@ impl DaemonSettings {
         written
     }
 
-    /// Reads the settings from the home.
     pub(crate) fn read(home: &HomeDir) -> io::Result<Self> {
         match fs::read_to_string(home.path(FILE)) {
             Ok(text) => Ok(Self(serde_json::from_str(&text)?)),
@@ -186,10 +170,10 @@ mod tests {
         let home = HomeDir::at(folder.path().to_owned()).unwrap();
         assert_eq!(DaemonSettings::read(&home).unwrap(), DaemonSettings::default());
         let written = settings(&[("ended_kept", "7")]);
-        written.write(&home.path(FILE)).unwrap();
+        written.write(&home).unwrap();
         assert_eq!(DaemonSettings::read(&home).unwrap(), written);
         for _ in 0..2 {
-            DaemonSettings::default().write(&home.path(FILE)).unwrap();
+            DaemonSettings::default().write(&home).unwrap();
             assert!(!home.path(FILE).exists());
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");

@@ -13,20 +13,15 @@ use super::layers::{
     ConfigError, ConfigSetting, FilePosition, Layer, SettingOrigin, did_you_mean, over,
 };
 
-/// The table that contains the profiles.
 const PROFILES: &str = "profiles";
-/// The key that selects one.
 const PROFILE: &str = "profile";
 
-/// The settings in a file.
 #[derive(Debug, Clone)]
 pub(super) struct Document {
     pub(super) path: Arc<PathBuf>,
     /// The profile that the file selects, and where it does.
     pub(super) profile: Option<(String, FilePosition)>,
-    /// The settings in its sections.
     pub(super) layer: Layer,
-    /// The settings of each profile.
     pub(super) profiles: BTreeMap<String, Layer>,
 }
 

@@ -44,7 +44,6 @@ pub(super) fn find<'a>(command: &'a Command, section: &str, key: &str) -> Option
     verb.get_arguments().find(|arg| arg.get_id() == key)
 }
 
-/// Returns the built-in default of a key.
 pub(crate) fn built_in(command: &Command, key: &ConfigKey) -> Option<String> {
     if let SettingTarget::Daemon { built_in, .. } = key.target {
         return built_in.map(ToOwned::to_owned);

@@ -72,19 +72,16 @@ pub(super) const NOT_CONFIGURABLE: &[(&str, &str)] = &[
 
 /// The section whose keys a profile can set.
 pub(super) const PROFILED: &str = "run";
-/// The section for the daemon.
 pub(super) const DAEMON: &str = "daemon";
 /// The section for the daemon's API over TCP.
 pub(crate) const API: &str = "api";
 
-/// One setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConfigKey {
     pub(crate) name: KeyName,
     pub(super) target: SettingTarget,
 }
 
-/// Section and key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeyName {
     pub(crate) section: &'static str,
@@ -106,11 +103,8 @@ pub(super) enum SettingKind {
     Count,
     Time,
     Size,
-    /// An absolute path.
     Path,
-    /// An IP address with a port.
     Address,
-    /// True or false.
     Switch,
     HostNames,
     /// A table of numbers by name pattern.
@@ -153,19 +147,16 @@ impl fmt::Display for KeyName {
     }
 }
 
-/// Returns the keys of a section.
 pub(super) fn of_section(section: &str) -> impl Iterator<Item = &'static ConfigKey> {
     KEYS.iter().filter(move |key| key.name.section == section)
 }
 
-/// Returns the name of each section once.
 pub(super) fn sections() -> Vec<&'static str> {
     let mut sections: Vec<_> = KEYS.iter().map(|key| key.name.section).collect();
     sections.dedup();
     sections
 }
 
-/// Finds a key by section and name.
 pub(super) fn find(section: &str, key: &str) -> Option<&'static ConfigKey> {
     of_section(section).find(|other| other.name.key == key)
 }

@@ -9,9 +9,7 @@ use std::{fmt, fs, io};
 use super::file::Document;
 use super::keys::{self, Checker, ConfigKey, KEYS, KeyName};
 
-/// The variable that names the file.
 const CONFIG_VARIABLE: &str = "KENNEL_CONFIG";
-/// The variable that selects a profile.
 const PROFILE_VARIABLE: &str = "KENNEL_PROFILE";
 
 /// All mistakes in a configuration, in the order in which they are written.
@@ -39,16 +37,11 @@ impl fmt::Display for FilePosition {
     }
 }
 
-/// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SettingOrigin {
-    /// A flag of this command.
     Flag(&'static str),
-    /// An environment variable.
     Environment(String),
-    /// A profile in the file.
     Profile { name: String, position: FilePosition },
-    /// A section of the file.
     File(FilePosition),
 }
 
@@ -70,7 +63,6 @@ pub(crate) struct ConfigSetting {
     pub(crate) origin: SettingOrigin,
 }
 
-/// The settings from one source.
 pub(super) type Layer = BTreeMap<KeyName, ConfigSetting>;
 
 /// Puts a layer over another: settings that it lacks are taken from the one below.
@@ -95,7 +87,6 @@ pub(super) fn did_you_mean<'a>(
 struct ConfigVariables(BTreeMap<OsString, OsString>);
 
 impl ConfigVariables {
-    /// Takes the variables of this process.
     fn of_process() -> Self {
         let relevant = |name: &OsStr| {
             ["HOME", "XDG_CONFIG_HOME"].iter().any(|other| name == *other)
@@ -210,7 +201,6 @@ pub(crate) enum ProfileChoice<'a> {
 pub(crate) struct Settings {
     /// Where the file is or would be.
     pub(crate) location: Option<Location>,
-    /// Whether the file exists.
     pub(crate) exists: bool,
     /// The profile, and what selected it.
     pub(crate) profile: Option<(String, String)>,
@@ -259,7 +249,6 @@ impl Config {
         self
     }
 
-    /// Returns the file that `--config` names.
     pub(crate) fn named_by_flag(&self) -> Option<&Path> {
         self.flag.as_deref()
     }
@@ -273,13 +262,11 @@ impl Config {
         Ok(settings)
     }
 
-    /// Returns where the file is or would be.
     pub(crate) fn location(&self) -> Option<Location> {
         Location::find(self.flag.as_deref(), &ConfigVariables::of_process())
     }
 }
 
-/// The configuration as it was read.
 #[derive(Debug, Clone)]
 struct LoadedConfig {
     variables: ConfigVariables,

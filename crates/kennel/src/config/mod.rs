@@ -18,7 +18,7 @@ mod layers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use daemon_settings::{DaemonSettings, HandOverError, hand_over, listen_settings};
+pub(crate) use daemon_settings::{DaemonSettings, hand_over, listen_settings};
 pub(crate) use flags::{Default, built_in, command, defaults, with_defaults};
 pub(crate) use keys::{API, ConfigKey, KEYS, address};
 pub(crate) use layers::{

@@ -13,10 +13,8 @@ use kennel_sys::identity::ProcessStat;
 
 use crate::command_prelude::*;
 
-/// The session that contains this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Inside {
-    /// Its id, if known.
     pub(crate) session: Option<String>,
     /// How it was detected.
     pub(crate) mark: &'static str,

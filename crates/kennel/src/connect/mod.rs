@@ -5,18 +5,17 @@ mod retry;
 mod start;
 mod stdin_handoff;
 
+use std::io;
+use std::ops::Deref;
+
 use kennel_client::Client;
-use kennel_types::SessionView;
 use kennel_types::api::{DaemonView, ListRequest, ProblemDetails};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::command_prelude::*;
 
 pub(crate) use inside::{find as find_inside, holds_file_in, value as cookie};
-pub(crate) use kennel_client::{
-    ClientError as RequestError, Lines, Patience, Sent, escape, session_path,
-};
+pub(crate) use kennel_client::{ClientError as RequestError, Patience, Sent, escape, session_path};
 pub(crate) use retry::DaemonRetry;
 pub(crate) use start::{YardStatus, environment, may_start, spawn_yard};
 pub(crate) use stdin_handoff::hand_over_stdin;
@@ -35,11 +34,9 @@ impl From<RequestError> for CommandError {
                 let ProblemDetails { code, detail, hint, .. } = *problem;
                 let number =
                     if code == "internal" { exit_code::INTERNAL } else { exit_code::REFUSED };
-                let error = Self::because(number, detail);
-                match hint {
-                    Some(hint) => error.hint(hint),
-                    None => error,
-                }
+                let mut error = Self::because(number, detail);
+                error.hint = hint;
+                error
             }
             RequestError::NoDaemon => {
                 Self::new(exit_code::SETUP, error).hint("`kennel daemon start` starts one")
@@ -51,16 +48,14 @@ impl From<RequestError> for CommandError {
     }
 }
 
-/// The daemon of a home.
 #[derive(Debug)]
 pub(crate) struct DaemonClient {
-    home: HomeDir,
+    pub(crate) home: HomeDir,
     client: Client,
     start: StartDaemon,
 }
 
 impl DaemonClient {
-    /// Connects to the daemon of this home.
     pub(crate) fn connect(home: &HomeDir, start: StartDaemon) -> Result<Self, CommandError> {
         let daemon = Self { start, ..Self::without_start(home) };
         daemon.reconnect()?;
@@ -103,52 +98,10 @@ impl DaemonClient {
         }
     }
 
-    /// Fetches the resource at a path.
     pub(crate) fn get<T: DeserializeOwned>(&self, target: &str) -> Result<T, RequestError> {
         self.read(|client| client.get(target))
     }
 
-    /// Sends a request without waiting for the response.
-    pub(crate) fn send(
-        &self,
-        method: &str,
-        target: &str,
-        body: Option<&impl Serialize>,
-        patience: Patience,
-    ) -> Result<Sent, RequestError> {
-        self.client.send(method, target, body, patience)
-    }
-
-    /// Posts a request and returns the response.
-    pub(crate) fn post<T: DeserializeOwned>(
-        &self,
-        target: &str,
-        body: &impl Serialize,
-    ) -> Result<T, RequestError> {
-        self.client.post(target, body)
-    }
-
-    /// Posts a request whose response has no content.
-    pub(crate) fn execute(&self, target: &str, body: &impl Serialize) -> Result<(), RequestError> {
-        self.client.tell(target, body)
-    }
-
-    /// Deletes the resource at a path.
-    pub(crate) fn delete(&self, target: &str) -> Result<(), RequestError> {
-        self.client.delete(target)
-    }
-
-    /// Reads a response of JSON lines as they arrive.
-    pub(crate) fn lines<T: DeserializeOwned>(
-        &self,
-        method: &str,
-        target: &str,
-        body: Option<&impl Serialize>,
-    ) -> Result<Lines<T>, RequestError> {
-        self.client.lines(method, target, body)
-    }
-
-    /// Fetches the daemon's own status.
     pub(crate) fn view(&self) -> Result<DaemonView, RequestError> {
         self.read(Client::daemon)
     }
@@ -166,12 +119,35 @@ impl DaemonClient {
 
     /// Waits until the session has ended, across restarts of the daemon.
     pub(crate) fn wait(&self, reference: &str) -> Result<SessionView, CommandError> {
+        self.repeat_if(RequestError::is_gone_or_leaving, |client| client.wait(reference))
+    }
+
+    /// Repeats a request that may be repeated after such an error. Starts a daemon if allowed.
+    pub(crate) fn repeat_if<T>(
+        &self,
+        again: impl Fn(&RequestError) -> bool,
+        ask: impl Fn(&Client) -> Result<T, RequestError>,
+    ) -> Result<T, CommandError> {
         let mut retry = DaemonRetry::new();
         loop {
-            match self.client.wait(reference) {
-                Err(error) if error.is_gone_or_leaving() => self.retry(&mut retry, error)?,
+            match ask(&self.client) {
+                Err(error) if again(&error) => self.retry(&mut retry, error)?,
                 answer => return answer.map_err(CommandError::from),
             }
         }
     }
+}
+
+/// Requests that change something are sent once, by the client itself.
+impl Deref for DaemonClient {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+/// Whether a connection failed because nothing listens on the socket.
+pub(crate) fn nothing_listens(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::start::pause;
+use crate::poll::poll;
 
 /// How many times in a row a request is repeated.
 const LIMIT: u32 = 50;
@@ -26,7 +26,6 @@ impl DaemonRetry {
         Self { deadline: None, losses: 0, sent_at: Instant::now() }
     }
 
-    /// Repeats a request until this time.
     pub(crate) fn until(deadline: Instant) -> Self {
         Self { deadline: Some(deadline), ..Self::new() }
     }
@@ -41,7 +40,8 @@ impl DaemonRetry {
         };
         // A daemon that is about to exit may still accept connections for a moment.
         if allowed && self.losses > 1 {
-            pause(&[], PAUSE);
+            // A pause that a signal ends early does no harm.
+            poll(&mut [], Some(Instant::now() + PAUSE)).ok();
         }
         self.sent_at = Instant::now();
         allowed

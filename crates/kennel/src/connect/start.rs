@@ -6,7 +6,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
 use kennel_client::Client;
@@ -14,23 +13,19 @@ use kennel_keeper::protocol::{YardReport, YardRequest};
 use kennel_keeper::yard::RESUME_VARIABLE;
 use kennel_keeper::{KeeperClientError, YardClient};
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
-use kennel_sys::clone::{self, GateOutcome};
 use kennel_sys::reap::WaitStatus;
 use kennel_sys::{pidfd, reap};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::Signal;
 
-use super::inside;
+use super::{inside, nothing_listens};
 use crate::cli::ignored;
 use crate::command_prelude::*;
-use crate::config::{HandOverError, hand_over};
+use crate::config::DaemonSettings;
 use crate::roles;
 
-/// How long a daemon may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the yard may take to answer.
 const YARD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait before a yard that has not started a daemon is asked again.
 const ASK_INTERVAL: Duration = Duration::from_millis(50);
@@ -41,14 +36,12 @@ const START_LOCK: &str = "start.lock";
 /// The messages of yard and daemon before they have a log.
 const YARD_LOG: &str = "log/yard.log";
 const MAX_LOG: u64 = 1024 * 1024;
-/// How much of the log an error shows.
 const SHOWN: usize = 2000;
 
-/// Makes sure that a daemon listens.
 pub(super) fn bring_up(home: &HomeDir) -> Result<(), CommandError> {
     let deadline = Instant::now() + START_TIMEOUT;
     let log = YardLog::from_now(home);
-    let mut backoff = Backoff::default();
+    let mut delay = CheckDelay::default();
     loop {
         let starter = match YardStatus::ask(home)? {
             Some(()) => None,
@@ -58,7 +51,7 @@ pub(super) fn bring_up(home: &HomeDir) -> Result<(), CommandError> {
         match (result, starter) {
             (Ok(DaemonStartup::Listening), _) => return Ok(()),
             // The yard was about to exit when it was asked, or another one was faster than ours.
-            (Ok(DaemonStartup::YardGone), _) => backoff.pause(&[]),
+            (Ok(DaemonStartup::YardGone), _) => delay.pause(None),
             (Err(failure), starter) => {
                 if let Some(starter) = starter {
                     starter.cancel();
@@ -69,7 +62,6 @@ pub(super) fn bring_up(home: &HomeDir) -> Result<(), CommandError> {
     }
 }
 
-/// The result of waiting for a daemon.
 #[derive(Debug, PartialEq, Eq)]
 enum DaemonStartup {
     Listening,
@@ -77,7 +69,6 @@ enum DaemonStartup {
     YardGone,
 }
 
-/// The status that the yard of a home reports.
 #[derive(Debug)]
 pub(crate) struct YardStatus {
     pub(crate) pid: i32,
@@ -117,7 +108,7 @@ impl YardStatus {
                 }
                 Some(_) => {}
                 None if Instant::now() >= deadline => bail!("the yard does not answer"),
-                None => pause(&[yard.as_fd()], deadline.saturating_duration_since(Instant::now())),
+                None => readable(&yard, Some(deadline))?,
             }
         }
     }
@@ -131,14 +122,7 @@ fn is_busy(error: &anyhow::Error) -> bool {
 fn reach(home: &HomeDir) -> anyhow::Result<Option<YardClient>> {
     match YardClient::connect(&home.folder) {
         Ok(yard) => Ok(Some(yard)),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
-            Ok(None)
-        }
+        Err(error) if nothing_listens(&error) => Ok(None),
         Err(error) => Err(error).context("can't reach the yard"),
     }
 }
@@ -172,7 +156,7 @@ fn start_yard(home: &HomeDir, deadline: Instant) -> Result<Option<YardStart>, Co
     let lock = lock
         .with_context(|| format!("can't open {}", path.display()))
         .map_err(CommandError::setup)?;
-    let mut backoff = Backoff::default();
+    let mut delay = CheckDelay::default();
     loop {
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
@@ -193,7 +177,7 @@ fn start_yard(home: &HomeDir, deadline: Instant) -> Result<Option<YardStart>, Co
             );
             return Err(CommandError::because(exit_code::SETUP, held));
         }
-        backoff.pause(&[]);
+        delay.pause(None);
     }
     // The previous holder of the lock may have started it.
     if is_up(home) || YardStatus::ask(home)?.is_some() {
@@ -214,13 +198,14 @@ fn start_yard(home: &HomeDir, deadline: Instant) -> Result<Option<YardStart>, Co
 /// Hands the configuration over to the daemon. A mistake in the file or a full disk must not
 /// prevent its start. Commands that must fail in that case check before.
 fn hand_over_if_possible(home: &HomeDir) -> Result<(), CommandError> {
-    match hand_over(home) {
-        Ok(()) => {}
-        Err(HandOverError::Config(error)) if home.config.named_by_flag().is_some() => {
-            return Err(error.into());
+    match DaemonSettings::of(home) {
+        Err(error) if home.config.named_by_flag().is_some() => return Err(error.into()),
+        Err(error) => print_message(&ignored(&error)),
+        Ok(settings) => {
+            if let Err(error) = settings.write(home) {
+                print_message(&format!("{error:#}"));
+            }
         }
-        Err(HandOverError::Config(error)) => print_message(&ignored(&error)),
-        Err(error @ HandOverError::Write { .. }) => print_message(&format!("{:#}", anyhow!(error))),
     }
     Ok(())
 }
@@ -236,7 +221,7 @@ impl YardStart {
     /// Ends the yard, which is useless without a daemon; it stays if it has keepers.
     fn cancel(self) {
         if pidfd::send(&self.process, Signal::TERM).is_ok() {
-            pause(&[self.process.as_fd()], YARD_TIMEOUT);
+            readable(&self.process, Some(Instant::now() + YARD_TIMEOUT)).ok();
         }
     }
 }
@@ -251,7 +236,7 @@ fn await_daemon(
     starter: Option<&YardStart>,
     log: &YardLog,
 ) -> Result<DaemonStartup, CommandError> {
-    let mut backoff = Backoff::default();
+    let mut delay = CheckDelay::default();
     let yard = starter.map(|starter| starter.process.as_fd());
     let mut ask_at = Instant::now() + ASK_INTERVAL;
     loop {
@@ -283,7 +268,7 @@ fn await_daemon(
             let text = format!("the daemon did not start within {} s", START_TIMEOUT.as_secs());
             return Err(log.error(&text));
         }
-        backoff.pause(yard.as_slice());
+        delay.pause(yard);
     }
 }
 
@@ -327,7 +312,6 @@ impl YardLog {
         }
     }
 
-    /// Returns the last messages.
     fn since(&self) -> String {
         let read = || -> io::Result<Vec<u8>> {
             let mut file = File::open(&self.path)?;
@@ -343,32 +327,13 @@ impl YardLog {
     }
 }
 
-/// Starts our own program as a yard, in its own POSIX session and without our folder, descriptors
-/// and variables.
 pub(crate) fn spawn_yard(home: &HomeDir) -> anyhow::Result<OwnedFd> {
     let log = open_log(home)?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    let c = |bytes: &[u8]| CString::new(bytes);
-    let start = clone::ChildSpec {
-        path: c(b"/proc/self/exe")?,
-        argv: vec![c(roles::YARD.as_bytes())?, c(home.folder.as_os_str().as_bytes())?],
-        env: environment(std::env::vars_os()).map(assignment).collect::<Result<_, _>>()?,
-        folder: Some(c(b"/")?),
-        umask: Some(0o077),
-        limits: Vec::new(),
-        streams: [null.as_fd(), null.as_fd(), log.as_fd()],
-        terminal: false,
-        cgroup: None,
-    };
-    match clone::start(start)?.open(Instant::now() + START_TIMEOUT)? {
-        GateOutcome::Running(process) => Ok(process),
-        GateOutcome::Failed(_, error) => Err(error.error.into()),
-        GateOutcome::Died(_) => bail!("it was killed"),
-        GateOutcome::Pending(opening) => {
-            drop(opening.give_up());
-            bail!("it did not start in time")
-        }
-    }
+    let env = environment(std::env::vars_os()).map(assignment).collect::<Result<_, _>>()?;
+    let argv = vec![CString::new(roles::YARD)?, CString::new(home.folder.as_os_str().as_bytes())?];
+    let streams = [null.as_fd(), null.as_fd(), log.as_fd()];
+    roles::spawn(argv, env, streams, Instant::now() + START_TIMEOUT)
 }
 
 /// Opens the yard's log. A large one is rotated first.
@@ -406,7 +371,6 @@ pub(crate) fn environment(
     })
 }
 
-/// Formats `NAME=value`.
 fn assignment((name, value): (OsString, OsString)) -> Result<CString, NulError> {
     let mut text = name.into_encoded_bytes();
     text.push(b'=');
@@ -414,29 +378,23 @@ fn assignment((name, value): (OsString, OsString)) -> Result<CString, NulError> 
     CString::new(text)
 }
 
-/// Pauses between checks, each longer than the one before.
-struct Backoff(Duration);
+/// The delay before the next check, which doubles each time.
+struct CheckDelay(Duration);
 
-impl Default for Backoff {
+impl Default for CheckDelay {
     fn default() -> Self {
         Self(FIRST_PAUSE)
     }
 }
 
-impl Backoff {
-    /// Pauses, or until one of these is ready.
-    fn pause(&mut self, until: &[rustix::fd::BorrowedFd<'_>]) {
-        pause(until, self.0);
+impl CheckDelay {
+    /// Pauses, or until this process has exited.
+    fn pause(&mut self, until: Option<BorrowedFd<'_>>) {
+        let mut fds = until.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect::<Vec<_>>();
+        // Whatever it returns, the caller checks again.
+        poll(&mut fds, Some(Instant::now() + self.0)).ok();
         self.0 = (self.0 * 2).min(MAX_PAUSE);
     }
-}
-
-pub(super) fn pause(until: &[rustix::fd::BorrowedFd<'_>], limit: Duration) {
-    let mut fds = until.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect::<Vec<_>>();
-    let limit =
-        Timespec { tv_sec: limit.as_secs().cast_signed(), tv_nsec: limit.subsec_nanos().into() };
-    // Whatever it returns, the caller checks again.
-    rustix::event::poll(&mut fds, Some(&limit)).ok();
 }
 
 #[cfg(test)]

@@ -4,19 +4,17 @@
 //! ticket that the request then names.
 
 use std::io;
-use std::time::Duration;
 
 use anyhow::bail;
 use kennel_client::socket;
 use kennel_pen::wire::{Channel, Delivery, Received};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::Timespec;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::command_prelude::*;
 
 const SOCKET: &str = "deposit.sock";
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The daemon's acknowledgement.
 const TAKEN: &[u8] = b"1";
 
 /// Hands over our standard input and returns the ticket.
@@ -38,12 +36,11 @@ pub(crate) fn hand_over_stdin(home: &HomeDir) -> anyhow::Result<String> {
     }
 }
 
-/// Returns 32 random hex digits.
 fn ticket() -> io::Result<String> {
     let mut bytes = [0; 16];
     let mut filled = 0;
     while filled < bytes.len() {
         filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
     }
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

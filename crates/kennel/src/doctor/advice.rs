@@ -34,7 +34,6 @@ pub(crate) fn cannot(pen: Option<&str>, namespaces: bool) -> Vec<String> {
     list
 }
 
-/// Returns how to get a better pen.
 pub(crate) fn advice(pens: &[Trial]) -> Vec<String> {
     let works = |kind: &str| pens.iter().any(|trial| trial.kind == kind && trial.works);
     let mut list = Vec::new();

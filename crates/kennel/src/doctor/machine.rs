@@ -6,7 +6,7 @@ use kennel_pen::{HomeId, HostSupport, PenLimitError, Size, cgroup_mount};
 use kennel_sys::{pidfd, terminal};
 use rustix::process::{Resource, Rlimit, getrlimit};
 
-use super::finding::{Finding, FindingState};
+use super::Finding;
 use crate::command_prelude::*;
 
 /// The first kernel with `cgroup.kill`; everything else that Kennel needs is older.
@@ -38,28 +38,19 @@ fn kernel() -> Finding {
         release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version >= OLDEST_KERNEL {
-        Finding::new("kernel", FindingState::Good, format!("Linux {release}"))
+        Finding::good("kernel", format!("Linux {release}"))
     } else {
         let (major, minor) = OLDEST_KERNEL;
-        Finding::new(
-            "kernel",
-            FindingState::Bad,
-            format!("Linux {release}; Kennel needs {major}.{minor} or newer"),
-        )
+        Finding::bad("kernel", format!("Linux {release}; Kennel needs {major}.{minor} or newer"))
     }
 }
 
 fn status_for_others() -> Finding {
     if pidfd::tells_more() {
-        Finding::new(
-            "pidfd",
-            FindingState::Good,
-            "pidfds report a process's parent and exit status",
-        )
+        Finding::good("pidfd", "pidfds report a process's parent and exit status")
     } else {
-        Finding::new(
+        Finding::fair(
             "pidfd",
-            FindingState::Fair,
             "pidfds don't report exit statuses to other processes (needs Linux 6.15)",
         )
     }
@@ -68,35 +59,31 @@ fn status_for_others() -> Finding {
 fn child_lists() -> Finding {
     let thread = rustix::thread::gettid().as_raw_pid();
     if fs::metadata(format!("/proc/self/task/{thread}/children")).is_ok() {
-        Finding::new("children", FindingState::Good, "the kernel lists the children of a process")
+        Finding::good("children", "the kernel lists the children of a process")
     } else {
         let text = "the kernel can't list children (CONFIG_PROC_CHILDREN): Kennel scans all processes instead";
-        Finding::new("children", FindingState::Fair, text)
+        Finding::fair("children", text)
     }
 }
 
 fn no_random(name: &'static str) -> Finding {
-    Finding::new(name, FindingState::Bad, "can't get random bytes from the kernel")
+    Finding::bad(name, "can't get random bytes from the kernel")
 }
 
 fn cgroup(ground: &HostSupport) -> Finding {
     match (cgroup_mount(), ground.cgroup()) {
-        (None, _) => {
-            Finding::new("cgroup", FindingState::Fair, "no cgroup v2 file system is mounted")
-        }
+        (None, _) => Finding::fair("cgroup", "no cgroup v2 file system is mounted"),
         (Some(mount), Ok(base)) => {
             let text = format!(
                 "v2 at {}; pens can be created in {}",
                 mount.display(),
                 base.path().display()
             );
-            Finding::new("cgroup", FindingState::Good, text)
+            Finding::good("cgroup", text)
         }
-        (Some(mount), Err(why)) => Finding::new(
-            "cgroup",
-            FindingState::Fair,
-            format!("v2 at {}, but {why}", mount.display()),
-        ),
+        (Some(mount), Err(why)) => {
+            Finding::fair("cgroup", format!("v2 at {}, but {why}", mount.display()))
+        }
     }
 }
 
@@ -113,11 +100,11 @@ fn limits(ground: &HostSupport) -> Finding {
     }
     if missing.is_empty() {
         let text = "memory, processes and CPU can be limited (--memory, --pids, --cpu)";
-        return Finding::new("limits", FindingState::Good, text);
+        return Finding::good("limits", text);
     }
     let text =
         missing.iter().map(|(names, why)| format!("can't limit {}: {why}", names.join(", ")));
-    Finding::new("limits", FindingState::Fair, text.collect::<Vec<_>>().join("; "))
+    Finding::fair("limits", text.collect::<Vec<_>>().join("; "))
 }
 
 /// Formats the reason without the name of the controller.
@@ -135,13 +122,9 @@ fn limit(limit: Option<u64>) -> String {
 
 fn descriptors() -> Finding {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let state = if maximum.is_none_or(|max| max >= MIN_DESCRIPTORS) {
-        FindingState::Good
-    } else {
-        FindingState::Bad
-    };
+    let enough = maximum.is_none_or(|max| max >= MIN_DESCRIPTORS);
     let text = format!("{} open files per process, hard limit {}", limit(current), limit(maximum));
-    Finding::new("descriptors", state, text)
+    if enough { Finding::good("descriptors", text) } else { Finding::bad("descriptors", text) }
 }
 
 fn processes() -> Finding {
@@ -149,16 +132,9 @@ fn processes() -> Finding {
         fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|n| n.trim().parse().ok());
     let user = getrlimit(Resource::Nproc).current;
     let lowest = [most, user].into_iter().flatten().min();
-    let state = if lowest.is_none_or(|lowest: u64| lowest >= MIN_PROCESSES) {
-        FindingState::Good
-    } else {
-        FindingState::Fair
-    };
-    Finding::new(
-        "processes",
-        state,
-        format!("{} per user, {} on this machine", limit(user), limit(most)),
-    )
+    let enough = lowest.is_none_or(|lowest: u64| lowest >= MIN_PROCESSES);
+    let text = format!("{} per user, {} on this machine", limit(user), limit(most));
+    if enough { Finding::good("processes", text) } else { Finding::fair("processes", text) }
 }
 
 fn terminals() -> Finding {
@@ -170,12 +146,8 @@ fn terminals() -> Finding {
         Ok(_) => {
             let text =
                 format!("pseudo-terminals work; {} of {} in use", number("nr"), number("max"));
-            Finding::new("terminals", FindingState::Good, text)
+            Finding::good("terminals", text)
         }
-        Err(error) => Finding::new(
-            "terminals",
-            FindingState::Bad,
-            format!("can't open a pseudo-terminal: {error}"),
-        ),
+        Err(error) => Finding::bad("terminals", format!("can't open a pseudo-terminal: {error}")),
     }
 }

@@ -1,9 +1,7 @@
 //! `kennel doctor`: checks what this machine supports.
 
 mod advice;
-mod api;
-mod cleanup;
-mod finding;
+mod daemon;
 mod machine;
 mod print;
 mod trial;
@@ -14,7 +12,6 @@ use serde::Serialize;
 use crate::command_prelude::*;
 use crate::config::{Config, ProfileChoice};
 use crate::print as output;
-use finding::{Finding, FindingState};
 use trial::Trial;
 pub(crate) use trial::take_trial_role;
 
@@ -28,34 +25,57 @@ pub(crate) struct DoctorArgs {
 /// The result of all checks. The names of the fields are stable.
 #[derive(Debug, Serialize)]
 struct DoctorReport {
-    /// Kennel's version.
     version: &'static str,
     /// Whether any pen works reliably.
     sound: bool,
     /// The default pen: `cgroup`, `subtree`, or nothing.
     pen: Option<&'static str>,
-    /// The test of each kind of pen.
     pens: Vec<Trial>,
-    /// The other checks.
     findings: Vec<Finding>,
     /// What the default pen can't guarantee on this machine.
     cannot_promise: Vec<String>,
-    /// How to improve that.
     advice: Vec<String>,
 }
 
-/// Checks the machine and prints the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum FindingState {
+    Good,
+    /// Something optional is missing.
+    Fair,
+    /// Something will fail.
+    Bad,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Finding {
+    /// The name of the check, which is stable.
+    id: &'static str,
+    state: FindingState,
+    found: String,
+}
+
+impl Finding {
+    fn good(id: &'static str, found: impl Into<String>) -> Self {
+        Self { id, state: FindingState::Good, found: found.into() }
+    }
+
+    fn fair(id: &'static str, found: impl Into<String>) -> Self {
+        Self { id, state: FindingState::Fair, found: found.into() }
+    }
+
+    fn bad(id: &'static str, found: impl Into<String>) -> Self {
+        Self { id, state: FindingState::Bad, found: found.into() }
+    }
+}
+
 pub(crate) fn doctor(
     config: &Config,
     home: Option<&HomeDir>,
     args: &DoctorArgs,
 ) -> Result<u8, CommandError> {
     let report = examine(config, home);
-    if args.json {
-        output::json(&report)?;
-    } else {
-        output::print(&print::text(&report))?;
-    }
+    output::json_or_text(args.json, &report, || print::text(&report))?;
     Ok(if report.sound { 0 } else { 1 })
 }
 
@@ -74,8 +94,7 @@ fn examine(config: &Config, home: Option<&HomeDir>) -> DoctorReport {
         findings: machine::findings(home)
             .into_iter()
             .chain(configuration(config))
-            .chain(cleanup::findings(home))
-            .chain(api::finding(home))
+            .chain(daemon::findings(home))
             .collect(),
         cannot_promise: advice::cannot(pen, works("pidns")),
         advice: advice::advice(&pens),
@@ -88,9 +107,9 @@ fn configuration(config: &Config) -> Option<Finding> {
     match config.settings(ProfileChoice::Selected(None)) {
         Ok(settings) => {
             let path = settings.location.filter(|_| settings.exists)?.path;
-            Some(Finding::new("config", FindingState::Good, path.display().to_string()))
+            Some(Finding::good("config", path.display().to_string()))
         }
-        Err(error) => Some(Finding::new("config", FindingState::Bad, error.to_string())),
+        Err(error) => Some(Finding::bad("config", error.to_string())),
     }
 }
 

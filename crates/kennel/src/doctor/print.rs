@@ -1,9 +1,6 @@
 //! Formats the doctor's report.
 
-use std::fmt::Write as _;
-
-use super::DoctorReport;
-use super::finding::FindingState;
+use super::{DoctorReport, FindingState};
 
 const WIDTH: usize = 80;
 
@@ -50,13 +47,13 @@ fn entry(out: &mut String, mark: &str, name: &str, text: &str) {
     let lines = wrap(text, WIDTH - 19);
     for (number, line) in lines.iter().enumerate() {
         let (mark, name) = if number == 0 { (mark, name) } else { ("", "") };
-        let _never_fails = writeln!(out, "  {mark:2}  {name:13}{line}");
+        *out += &format!("  {mark:2}  {name:13}{line}\n");
     }
 }
 
 fn item(out: &mut String, text: &str) {
     for (number, line) in wrap(text, WIDTH - 4).iter().enumerate() {
-        let _never_fails = writeln!(out, "  {} {line}", if number == 0 { "-" } else { " " });
+        *out += &format!("  {} {line}\n", if number == 0 { "-" } else { " " });
     }
 }
 
@@ -79,8 +76,8 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::Finding;
     use crate::doctor::advice;
-    use crate::doctor::finding::Finding;
     use crate::doctor::trial::Trial;
 
     #[test]
@@ -101,15 +98,10 @@ mod tests {
             sound: true,
             pen: Some("subtree"),
             findings: vec![
-                Finding::new("kernel", FindingState::Good, "Linux 6.1.0"),
-                Finding::new(
-                    "limits",
-                    FindingState::Fair,
-                    "can't limit memory, pids, cpu: needs a cgroup pen",
-                ),
-                Finding::new(
+                Finding::good("kernel", "Linux 6.1.0"),
+                Finding::fair("limits", "can't limit memory, pids, cpu: needs a cgroup pen"),
+                Finding::bad(
                     "config",
-                    FindingState::Bad,
                     "kennel.toml:3:1: unknown key `grcae` in [run]; did you mean `grace`?",
                 ),
             ],

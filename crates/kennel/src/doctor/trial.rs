@@ -14,21 +14,17 @@ use serde::Serialize;
 
 /// The argument that identifies the command of a test.
 const TRIAL: &str = "trial-agent-of-kennel-doctor";
-/// How long each step may take.
 const STEP: Duration = Duration::from_secs(10);
 /// How long the daemon lives if it is not ended.
 const DAEMON: Duration = Duration::from_secs(60);
 
-/// The result of the test of one kind of pen.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Trial {
     /// `cgroup`, `subtree` or `pidns`.
     pub(crate) kind: &'static str,
     /// Whether the daemon was contained, ended, and seen to be gone.
     pub(crate) works: bool,
-    /// The reason if it doesn't work.
     pub(crate) why: Option<String>,
-    /// How long the end took, in milliseconds.
     pub(crate) ended_in_ms: Option<f64>,
 }
 

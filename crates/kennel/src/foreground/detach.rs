@@ -6,7 +6,6 @@ use std::fmt;
 /// The default of `--detach-keys`, which is Docker's.
 pub(crate) const DEFAULT: &str = "ctrl-p,ctrl-q";
 
-/// A sequence of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DetachKeys {
     keys: Vec<KeyEncodings>,
@@ -67,11 +66,9 @@ pub(crate) struct DetachKeyMatcher {
     held: VecDeque<Vec<u8>>,
 }
 
-/// The result of a match.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum DetachMatch {
-    /// This input goes to the agent.
     Pass(Vec<u8>),
     /// The keys were typed after this input.
     Detach(Vec<u8>),

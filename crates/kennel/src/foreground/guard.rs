@@ -10,23 +10,19 @@ use std::ffi::CString;
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_sys::clone::{self, GateOutcome};
 use kennel_sys::reap;
-use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::Signal;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-use super::poll::poll;
+use crate::poll::readable;
 use crate::roles;
 
 /// How long it may take to start or to exit.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The guard has read the settings.
 const READY: u8 = b'r';
-/// The guard may exit.
 const DONE: u8 = b'd';
 
 /// The guard process. [`Guard::dismiss`] ends it; dropping it makes it restore the terminal.
@@ -38,33 +34,15 @@ pub(super) struct Guard {
 
 impl Guard {
     /// Starts the guard, and waits until it knows the settings of our terminal.
-    pub(super) fn start() -> io::Result<Self> {
+    pub(super) fn start() -> anyhow::Result<Self> {
         let flags = SocketFlags::CLOEXEC;
         let (socket, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        let start = clone::ChildSpec {
-            path: CString::from(c"/proc/self/exe"),
-            argv: vec![CString::new(roles::TERMINAL_GUARD)?],
-            env: Vec::new(),
-            folder: Some(CString::from(c"/")),
-            umask: None,
-            limits: Vec::new(),
-            streams: [rustix::stdio::stdin(), theirs.as_fd(), null.as_fd()],
-            terminal: false,
-            cgroup: None,
-        };
         let deadline = Instant::now() + TIMEOUT;
-        let gated = clone::start(start).map_err(io::Error::other)?;
-        let process = match gated.open(deadline).map_err(io::Error::other)? {
-            GateOutcome::Running(process) => process,
-            GateOutcome::Failed(_, error) => return Err(io::Error::other(error.error)),
-            GateOutcome::Died(_) => return Err(io::Error::other("it was killed")),
-            GateOutcome::Pending(opening) => {
-                drop(opening.give_up());
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-        };
+        let streams = [rustix::stdio::stdin(), theirs.as_fd(), null.as_fd()];
+        let argv = vec![CString::new(roles::TERMINAL_GUARD)?];
+        let process = roles::spawn(argv, Vec::new(), streams, deadline)?;
         drop(theirs);
         let guard = Self { socket, process };
         guard.await_ready(deadline)?;
@@ -72,7 +50,7 @@ impl Guard {
     }
 
     fn await_ready(&self, deadline: Instant) -> io::Result<()> {
-        poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(deadline))?;
+        readable(&self.socket, Some(deadline))?;
         let mut word = [0];
         match rustix::net::recv(&self.socket, &mut word, rustix::net::RecvFlags::DONTWAIT) {
             Ok(_) if word == [READY] => Ok(()),
@@ -81,14 +59,13 @@ impl Guard {
         }
     }
 
-    /// Ends the guard and waits for its exit.
     pub(super) fn dismiss(self) {
         let flags = rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT;
         // A guard that was killed needs no message.
         rustix::net::send(&self.socket, &[DONE], flags).ok();
         let deadline = Instant::now() + TIMEOUT;
         while matches!(reap::reap(self.process.as_fd()), Ok(None)) && Instant::now() < deadline {
-            poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(deadline)).ok();
+            readable(&self.process, Some(deadline)).ok();
         }
     }
 }

@@ -12,7 +12,6 @@
 mod detach;
 mod guard;
 mod output;
-mod poll;
 mod repeated_interrupt;
 mod signals;
 mod terminal;
@@ -20,7 +19,6 @@ mod terminal;
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use kennel_keeper::attach::TypedInput;
 pub(crate) use kennel_keeper::attach::{QueryFilter, ScreenTracker};
@@ -28,22 +26,22 @@ use kennel_keeper::protocol::{KeeperReport, KeeperRequest, Outcome, PeerRole, VE
 use kennel_keeper::{KeeperClient, KeeperClientError};
 use kennel_pen::{PenProcess, Size, Survivor};
 use kennel_sys::signals::take_default;
-use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
-use rustix::termios::isatty;
 
 use crate::command_prelude::*;
+use crate::connect::nothing_listens;
+use crate::poll::poll;
 use crate::quantity::span;
 use crate::stopper::Stopper;
 pub(crate) use detach::{DEFAULT as DEFAULT_DETACH_KEYS, DetachKeys};
 use detach::{DetachKeyMatcher, DetachMatch};
 pub(crate) use guard::serve as serve_as_guard;
-pub(crate) use output::{OutputCopier, OutputEvent, OutputStart, missing};
-pub(crate) use poll::poll;
+use output::OutputEvent;
+pub(crate) use output::{OutputCopier, OutputStart, missing};
 use repeated_interrupt::RepeatedInterrupt;
 pub(crate) use signals::{SignalEvent, Signals};
-pub(crate) use terminal::{OwnTerminal, RawTerminal, like_ours, settings, size};
+pub(crate) use terminal::{RawTerminal, like_ours, own_terminal, settings, size};
 
 /// How long the daemon may take to forward a stop before the keeper is asked directly.
 const FORWARD_TIMEOUT: Duration = Duration::from_millis(250);
@@ -57,7 +55,6 @@ const DETACH_TIMEOUT: Duration = Duration::from_secs(2);
 
 const CONTROL_C: u8 = 3;
 
-/// Our relation to the session.
 pub(crate) enum ForegroundRole {
     /// The session is ours: a signal to us stops it.
     Owner(Stopper),
@@ -65,10 +62,8 @@ pub(crate) enum ForegroundRole {
     Viewer,
 }
 
-/// Why the foreground session ended.
 #[derive(Debug)]
 pub(crate) enum ForegroundEnd {
-    /// All processes are gone.
     Gone(Box<Outcome>),
     /// These processes could not be ended; the keeper keeps trying.
     StillAlive(Vec<Survivor>),
@@ -80,22 +75,16 @@ pub(crate) enum ForegroundEnd {
     Signalled(i32),
 }
 
-/// The state of a session in the foreground.
 pub(crate) struct ForegroundSession<'a> {
     keeper: KeeperClient,
     signals: &'a Signals,
     role: ForegroundRole,
     output: OutputCopier,
-    raw: Option<RawTerminal>,
-    /// Whether the agent's terminal follows the size of ours.
-    sized: bool,
+    streams: ForegroundStreams,
     /// Set if our standard input goes to the agent.
     input: Option<TypedInput>,
-    /// Input is only searched for the detach keys.
-    read_only: bool,
-    detach_keys: Option<DetachKeyMatcher>,
+    detach_keys: DetachKeyMatcher,
     interrupts: RepeatedInterrupt,
-    /// Whether we have requested a stop.
     stopping: bool,
     /// When to inform the user about the stop.
     notice_at: Option<Instant>,
@@ -109,7 +98,6 @@ pub(crate) struct ForegroundSession<'a> {
 
 /// The streams of this process and how they are used.
 pub(crate) struct ForegroundStreams {
-    /// Our terminal, if it is in raw mode.
     pub(crate) raw: Option<RawTerminal>,
     /// Whether the agent's terminal follows the size of ours.
     pub(crate) sized: bool,
@@ -117,8 +105,7 @@ pub(crate) struct ForegroundStreams {
     pub(crate) stdin: bool,
     /// Input goes nowhere, and Ctrl-C detaches, too.
     pub(crate) read_only: bool,
-    /// The keys that detach.
-    pub(crate) detach: Option<DetachKeys>,
+    pub(crate) detach: DetachKeys,
 }
 
 /// Connects to the keeper of the session with this folder; none if it has exited.
@@ -128,14 +115,7 @@ pub(crate) fn connect_keeper(
 ) -> Result<Option<KeeperClient>, KeeperClientError> {
     let keeper = match KeeperClient::connect(folder) {
         Ok(keeper) => keeper,
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
-            return Ok(None);
-        }
+        Err(error) if nothing_listens(&error) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     for request in [KeeperRequest::Hello { version: VERSION, role }, KeeperRequest::Follow] {
@@ -160,11 +140,9 @@ impl<'a> ForegroundSession<'a> {
             signals,
             role,
             output,
-            raw: streams.raw,
-            sized: streams.sized,
             input: streams.stdin.then(TypedInput::default),
-            read_only: streams.read_only,
-            detach_keys: streams.detach.as_ref().map(DetachKeyMatcher::for_keys),
+            detach_keys: DetachKeyMatcher::for_keys(&streams.detach),
+            streams,
             interrupts: RepeatedInterrupt::default(),
             stopping: false,
             notice_at: None,
@@ -176,13 +154,12 @@ impl<'a> ForegroundSession<'a> {
 
     /// Makes the program on the agent's terminal redraw its screen at our size.
     pub(crate) fn redraw(&mut self) {
-        let Some(Size { rows, columns }) = size().filter(|_| self.sized) else { return };
+        let Some(Size { rows, columns }) = size().filter(|_| self.streams.sized) else { return };
         let other = if rows > 1 { rows - 1 } else { rows + 1 };
         self.send(KeeperRequest::Resize(Size { rows: other, columns }));
         self.size_at = Some(Instant::now() + REDRAW_DELAY);
     }
 
-    /// Runs until the session ends or we detach.
     pub(crate) fn run(&mut self) -> io::Result<ForegroundEnd> {
         loop {
             if let Some(end) = self.turn()? {
@@ -191,14 +168,13 @@ impl<'a> ForegroundSession<'a> {
         }
     }
 
-    /// Returns the output to finish and the terminal to restore.
     pub(crate) fn into_parts(self) -> (OutputCopier, Option<RawTerminal>) {
-        (self.output, self.raw)
+        (self.output, self.streams.raw)
     }
 
     /// Prints a message next to the agent's output.
     pub(crate) fn print(&self, text: &str) {
-        print_beside_output(text, self.raw.is_some());
+        print_beside_output(text, self.streams.raw.is_some());
     }
 
     fn turn(&mut self) -> io::Result<Option<ForegroundEnd>> {
@@ -269,7 +245,7 @@ impl<'a> ForegroundSession<'a> {
     }
 
     fn send_size(&mut self) {
-        if let Some(size) = size().filter(|_| self.sized) {
+        if let Some(size) = size().filter(|_| self.streams.sized) {
             self.send(KeeperRequest::Resize(size));
         }
     }
@@ -297,7 +273,7 @@ impl<'a> ForegroundSession<'a> {
         }
         if interrupt && !self.stopping && isatty(rustix::stdio::stderr()) {
             // After three presses the user expects a reaction; otherwise only if it takes long.
-            let delay = if self.raw.is_some() { Duration::ZERO } else { NOTICE };
+            let delay = if self.streams.raw.is_some() { Duration::ZERO } else { NOTICE };
             self.notice_at = Some(Instant::now() + delay);
         }
         self.stopping = true;
@@ -315,12 +291,12 @@ impl<'a> ForegroundSession<'a> {
     /// Prints that a stop is in progress, on a new line: the cursor may be anywhere.
     fn notice(&self) {
         let ForegroundRole::Owner(stopper) = &self.role else { return };
-        let waited = if self.raw.is_some() { Duration::ZERO } else { NOTICE };
+        let waited = if self.streams.raw.is_some() { Duration::ZERO } else { NOTICE };
         let left = stopper.grace.saturating_sub(waited);
         if left.is_zero() {
             return;
         }
-        start_line(self.raw.is_some());
+        start_line(self.streams.raw.is_some());
         let left = span(left);
         self.print(&format!(
             "stopping (TERM sent, KILL in {left}); press Ctrl-C again to kill now"
@@ -331,7 +307,7 @@ impl<'a> ForegroundSession<'a> {
     /// terminal of its own: then it keeps running, like a program in another window.
     fn suspend(&mut self) -> io::Result<()> {
         let tstp = Signal::TSTP.as_raw();
-        match (&self.raw, &self.role) {
+        match (&self.streams.raw, &self.role) {
             (Some(raw), _) => {
                 raw.restore();
                 take_default(tstp);
@@ -355,7 +331,7 @@ impl<'a> ForegroundSession<'a> {
         let Some(input) = &mut self.input else { return Ok(None) };
         let typed = match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
             Ok(0) => {
-                input.end(self.raw.is_none() && !self.read_only);
+                input.end(self.streams.raw.is_none() && !self.streams.read_only);
                 return Ok(None);
             }
             Ok(length) => &buffer[..length],
@@ -366,14 +342,14 @@ impl<'a> ForegroundSession<'a> {
                 return Ok(None);
             }
         };
-        let passed = match self.detach_keys.as_mut().filter(|_| self.raw.is_some()) {
-            None => DetachMatch::Pass(typed.to_vec()),
-            Some(_) if self.read_only && typed.contains(&CONTROL_C) => {
-                DetachMatch::Detach(Vec::new())
-            }
-            Some(keys) => keys.feed(typed),
+        let passed = if self.streams.raw.is_none() {
+            DetachMatch::Pass(typed.to_vec())
+        } else if self.streams.read_only && typed.contains(&CONTROL_C) {
+            DetachMatch::Detach(Vec::new())
+        } else {
+            self.detach_keys.feed(typed)
         };
-        if self.read_only {
+        if self.streams.read_only {
             return Ok(matches!(passed, DetachMatch::Detach(_)).then_some(ForegroundEnd::Detached));
         }
         match passed {
@@ -399,7 +375,7 @@ impl<'a> ForegroundSession<'a> {
     fn check_interrupts(&mut self, typed: &[u8]) {
         let owner = matches!(self.role, ForegroundRole::Owner(_));
         if owner
-            && self.raw.is_some()
+            && self.streams.raw.is_some()
             && self.interrupts.wants_stop(typed, Instant::now(), self.stopping)
         {
             self.stop(Signal::INT.as_raw());
@@ -480,7 +456,7 @@ impl<'a> ForegroundSession<'a> {
 }
 
 /// Prints a message next to the agent's output.
-pub(crate) fn print_beside_output(text: &str, raw: bool) {
+fn print_beside_output(text: &str, raw: bool) {
     let raw = raw && isatty(rustix::stdio::stderr());
     // In a raw terminal, each line break needs a carriage return.
     if raw {

@@ -15,41 +15,34 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
-use super::poll::poll;
+use super::print_beside_output;
 use super::signals::Signals;
+use crate::poll::poll;
 
 /// How long a terminal may accept nothing before the rest of the output is discarded.
 const STUCK: Duration = Duration::from_secs(2);
 
-/// Where reading starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputStart {
-    /// At the first output.
     Start,
-    /// At the last lines.
     Tail(usize),
     /// At the content that reproduces the agent's screen.
     Screen,
 }
 
-/// An event of the thread.
 #[derive(Debug)]
 pub(crate) enum OutputEvent {
     /// This stream of ours is closed.
     Closed(u8),
-    /// A problem to report to the user.
     Trouble(String),
-    /// All output is written.
     Done,
 }
 
 #[derive(Debug)]
 enum OutputCommand {
-    /// The journal has grown.
     More,
     /// The journal is complete: copy the rest and end.
     Finish,
-    /// End now.
     Leave,
 }
 
@@ -60,7 +53,6 @@ pub(crate) struct OutputCopier {
     events: Receiver<OutputEvent>,
     /// Readable if there are events.
     event_fd: Arc<OwnedFd>,
-    /// How many bytes were written.
     written: Arc<AtomicU64>,
     leaving: Arc<AtomicBool>,
     done: bool,
@@ -87,13 +79,11 @@ impl OutputCopier {
         Ok(Self { commands, events, event_fd, written, leaving, done: false })
     }
 
-    /// Reports that the journal has grown.
     pub(crate) fn more(&self) {
         // A thread that has ended needs no command.
         self.commands.send(OutputCommand::More).ok();
     }
 
-    /// Returns the next event.
     pub(crate) fn next(&mut self) -> Option<OutputEvent> {
         let mut count = [0; 8];
         // Read first: a later event makes it readable again.
@@ -107,30 +97,22 @@ impl OutputCopier {
     pub(crate) fn leave(mut self) {
         self.leaving.store(true, Ordering::Relaxed);
         self.commands.send(OutputCommand::Leave).ok();
-        self.await_end(None, true, |_| ());
+        self.await_end(None, true);
     }
 
     /// Copies the rest, unless a signal arrives or the terminal accepts nothing any more.
-    pub(crate) fn finish(
-        mut self,
-        signals: &Signals,
-        terminal: bool,
-        handle: impl FnMut(OutputEvent),
-    ) {
+    pub(crate) fn finish(mut self, signals: &Signals, terminal: bool) {
         self.commands.send(OutputCommand::Finish).ok();
-        self.await_end(Some(signals), terminal, handle);
+        self.await_end(Some(signals), terminal);
     }
 
-    fn await_end(
-        &mut self,
-        signals: Option<&Signals>,
-        bounded: bool,
-        mut handle: impl FnMut(OutputEvent),
-    ) {
+    fn await_end(&mut self, signals: Option<&Signals>, bounded: bool) {
         let mut stuck_since = (self.written.load(Ordering::Relaxed), Instant::now());
         while !self.done {
             while let Some(event) = self.next() {
-                handle(event);
+                if let (OutputEvent::Trouble(text), Some(_)) = (event, signals) {
+                    print_beside_output(&text, bounded);
+                }
             }
             let written = self.written.load(Ordering::Relaxed);
             if written != stuck_since.0 {
@@ -169,7 +151,6 @@ impl OutputEventSender {
     }
 }
 
-/// The thread itself.
 struct OutputThread {
     journal: PathBuf,
     receiver: Receiver<OutputCommand>,
@@ -179,7 +160,6 @@ struct OutputThread {
     leaving: Arc<AtomicBool>,
     /// Set if our standard output is a terminal that shows the agent's.
     tracker: Option<ScreenTracker>,
-    /// Which streams of ours are closed.
     closed: [bool; 3],
 }
 
@@ -245,7 +225,6 @@ impl OutputThread {
         }
     }
 
-    /// Reproduces the agent's screen.
     fn replay(&mut self, reader: &mut JournalReader) -> io::Result<()> {
         let (shown, tracker) = screen_of(reader)?;
         self.write(1, &shown);
@@ -273,7 +252,6 @@ impl OutputThread {
     }
 }
 
-/// Formats a gap in the output.
 pub(crate) fn missing(lost: Option<u64>, why: LossReason) -> String {
     match lost {
         Some(1) => format!("1 byte of output is missing here: {why}"),

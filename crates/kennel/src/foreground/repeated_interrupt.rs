@@ -10,7 +10,6 @@ const WINDOW: Duration = Duration::from_secs(2);
 /// Ctrl-C as sent by a plain terminal, and with the kitty keyboard protocol.
 const KEYS: [&[u8]; 2] = [b"\x03", b"\x1b[99;5u"];
 
-/// Counts presses of Ctrl-C.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatedInterrupt {
     presses: Vec<Instant>,

@@ -13,13 +13,11 @@ const STOPS: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT
 #[derive(Debug)]
 pub(crate) struct Signals(SignalFd);
 
-/// The meaning of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalEvent {
     /// End; this is the signal's number.
     End(i32),
     Suspend,
-    /// The size of the terminal has changed.
     Resized,
 }
 
@@ -36,7 +34,6 @@ impl Signals {
         SignalFd::new(&received).map(Self)
     }
 
-    /// Returns the next signal.
     pub(crate) fn next(&self) -> io::Result<Option<SignalEvent>> {
         Ok(self.0.next()?.map(|signal| match Signal::from_named_raw(signal) {
             Some(Signal::WINCH) => SignalEvent::Resized,

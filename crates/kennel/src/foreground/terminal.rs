@@ -10,29 +10,11 @@ use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
 use super::guard::Guard;
 
-/// Our own terminal, if standard input and output are both terminals.
-pub(crate) struct OwnTerminal {
-    settings: Termios,
-}
-
-impl OwnTerminal {
-    /// Returns our terminal.
-    pub(crate) fn find() -> Option<Self> {
-        let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
-        if !isatty(stdin) || !isatty(stdout) {
-            return None;
-        }
-        Some(Self { settings: tcgetattr(stdin).ok()? })
-    }
-
-    /// Switches to raw mode: every key goes to the agent, whose own terminal handles line editing,
-    /// echo and special keys.
-    pub(crate) fn make_raw(self) -> io::Result<RawTerminal> {
-        let guard = Guard::start()?;
-        let raw = RawTerminal { settings: self.settings, guard: Some(guard) };
-        raw.enter_raw_mode()?;
-        Ok(raw)
-    }
+/// Returns the settings of our own terminal, if standard input and output are both terminals.
+pub(crate) fn own_terminal() -> Option<Termios> {
+    let stdin = rustix::stdio::stdin();
+    let both = isatty(stdin) && isatty(rustix::stdio::stdout());
+    both.then(|| tcgetattr(stdin).ok()).flatten()
 }
 
 /// Our terminal in raw mode. Dropping this restores it.
@@ -42,13 +24,19 @@ pub(crate) struct RawTerminal {
 }
 
 impl RawTerminal {
-    /// Restores the terminal's settings.
+    /// Switches to raw mode: every key goes to the agent, whose own terminal handles line editing,
+    /// echo and special keys.
+    pub(crate) fn new(settings: Termios) -> anyhow::Result<Self> {
+        let raw = Self { settings, guard: Some(Guard::start()?) };
+        raw.enter_raw_mode()?;
+        Ok(raw)
+    }
+
     pub(crate) fn restore(&self) {
         // A terminal that can't be restored is gone (hung up).
         tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.settings).ok();
     }
 
-    /// Enters raw mode.
     pub(crate) fn enter_raw_mode(&self) -> io::Result<()> {
         let mut raw = self.settings.clone();
         raw.make_raw();
@@ -65,7 +53,6 @@ impl Drop for RawTerminal {
     }
 }
 
-/// Returns the size of the user's terminal.
 pub(crate) fn size() -> Option<Size> {
     let streams = [rustix::stdio::stdout(), rustix::stdio::stdin(), rustix::stdio::stderr()];
     streams.into_iter().find_map(|stream| terminal::size(stream).ok().flatten())
@@ -77,7 +64,6 @@ pub(crate) fn like_ours() -> TerminalSize {
     TerminalSize { rows, columns }
 }
 
-/// Returns the settings of the user's terminal.
 pub(crate) fn settings() -> Option<api::TerminalSettings> {
     tcgetattr(rustix::stdio::stdin()).ok().as_ref().map(terminal_settings)
 }

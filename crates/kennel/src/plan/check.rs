@@ -28,7 +28,7 @@ pub(super) fn check(home: &HomeDir, spec: &PlanSpec) -> Result<(), CommandError>
     }
     let text = format!("plan {} can't run: {}", spec.name, missing.join("; "));
     let hint = "`kennel member list` lists members; install missing agents or add them to PATH";
-    Err(CommandError::because(exit_code::REFUSED, text).hint(hint))
+    Err(CommandError::refused(text).hint(hint))
 }
 
 /// Fetches the agent configuration of all members by name, if the plan has members.
@@ -44,7 +44,6 @@ fn members(
     Ok(members.into_iter().map(|member| (member.name, member.seat)).collect())
 }
 
-/// Returns why an agent is not available.
 fn missing(
     who: &PlanTarget,
     members: &BTreeMap<String, AgentSettings>,

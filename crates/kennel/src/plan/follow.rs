@@ -1,18 +1,13 @@
 //! Waits for a plan, and shows its progress.
 
 use std::io::Write as _;
-use std::time::{Duration, Instant};
 
 use kennel_types::api::ByRequest;
 use kennel_types::plan::PlanView;
-use rustix::event::{PollFd, PollFlags};
-use rustix::termios::isatty;
 
 use super::{path, print};
 use crate::command_prelude::*;
-use crate::foreground::{Signals, poll};
 
-/// How often the progress is fetched.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Waits until the plan has ended. A signal cancels it; this waits for the end of that, too.
@@ -28,12 +23,12 @@ pub(super) fn follow(
     let mut cancels: Vec<Sent> = Vec::new();
     let mut cancelled = false;
     loop {
-        if signals.next_end().map_err(CommandError::internal)?.is_some() {
+        if signals.next_end()?.is_some() {
             cancelled = true;
             cancels.extend(cancel(daemon, &plan));
         }
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&pending, PollFlags::IN)];
-        poll(&mut fds, Some(Instant::now() + UPDATE_INTERVAL)).map_err(CommandError::internal)?;
+        poll(&mut fds, Some(Instant::now() + UPDATE_INTERVAL))?;
         if fds[1].revents().is_empty() {
             // Without an answer, keep waiting.
             if let Ok(now) = daemon.get::<PlanView>(&path(&plan.id, "")) {
@@ -62,13 +57,9 @@ pub(super) fn follow(
 /// Starts to wait for the end. If this process is killed meanwhile, the daemon cancels the plan.
 fn wait_for(daemon: &DaemonClient, plan: &PlanView) -> Result<Sent, CommandError> {
     let target = path(&plan.id, "/wait?tied=true");
-    let mut retry = DaemonRetry::new();
-    loop {
-        match daemon.send("GET", &target, None::<&()>, Patience::Endless) {
-            Err(error) if error.is_gone() => daemon.retry(&mut retry, error)?,
-            sent => return sent.map_err(CommandError::from),
-        }
-    }
+    daemon.repeat_if(RequestError::is_gone, |client| {
+        client.send("GET", &target, None::<&()>, Patience::Endless)
+    })
 }
 
 /// Requests the cancel. The caller keeps the request until the plan has ended.

@@ -1,10 +1,8 @@
 //! `kennel plan`: several agents in stages that are cancelled together.
 
 mod check;
-mod evidence;
 mod follow;
 mod print;
-mod results;
 mod run;
 
 use std::path::PathBuf;
@@ -13,8 +11,9 @@ use kennel_types::api::ByRequest;
 use kennel_types::plan::{PlanStatus, PlanView};
 
 use crate::command_prelude::*;
-use crate::print::{json, width};
+use crate::print::{json_or_text, width};
 use crate::run::PenChoice;
+use crate::verbs::asked_by;
 
 /// The published exit codes of plans.
 const EXIT_CODES: &str = "\
@@ -40,9 +39,9 @@ enum PlanVerb {
     #[command(visible_alias = "ls")]
     List(PlanListArgs),
     /// Show a plan and the state of its agents
-    Show(PlanShowArgs),
+    Show(NamedPlanArgs),
     /// Stop all agents of a plan and wait until they are gone
-    Cancel(PlanCancelArgs),
+    Cancel(NamedPlanArgs),
     /// Resume an ended plan with the agents that have not succeeded
     Resume(PlanResumeArgs),
 }
@@ -73,7 +72,6 @@ struct PlanRunArgs {
     file: PathBuf,
 }
 
-/// The flags about the output of a plan.
 #[derive(Debug, Args)]
 struct PlanOutputArgs {
     /// Write each answer to this folder as STAGE.AGENT.md, and the plan as
@@ -98,18 +96,7 @@ struct PlanListArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
-struct PlanShowArgs {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Name, id, or unique prefix of an id
-    #[arg(value_name = "PLAN")]
-    plan: String,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = exit_code::SHORT_HELP)]
-struct PlanCancelArgs {
+struct NamedPlanArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -134,59 +121,38 @@ struct PlanResumeArgs {
     plan: String,
 }
 
-/// Runs the verb.
 pub(crate) fn plan(home: &HomeDir, args: &PlanArgs) -> Result<u8, CommandError> {
+    let daemon = || DaemonClient::connect(home, StartDaemon::IfNeeded);
     match &args.verb {
         PlanVerb::Run(args) => run::run(home, args),
         PlanVerb::Resume(args) => run::resume(home, args),
         PlanVerb::List(args) => {
-            let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-            let plans: Vec<PlanView> = daemon.get("/v1/plans")?;
-            if args.json {
-                json(&plans)?;
-            } else {
-                print(&print::list(&plans, width(), ColorMode::of_stdout()))?;
-            }
-            Ok(0)
+            let plans: Vec<PlanView> = daemon()?.get("/v1/plans")?;
+            json_or_text(args.json, &plans, || print::list(&plans, width(), ColorMode::of_stdout()))
         }
         PlanVerb::Show(args) => {
-            let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-            let plan: PlanView = daemon.get(&path(&args.plan, ""))?;
-            if args.json {
-                json(&plan)?
-            } else {
-                print(&print::summary(&plan, &evidence::of(&daemon, &plan)))?
-            }
-            Ok(0)
+            let daemon = daemon()?;
+            print_plan(&daemon, &daemon.get(&path(&args.plan, ""))?, args.json)
         }
-        PlanVerb::Cancel(args) => cancel(home, args),
+        PlanVerb::Cancel(args) => {
+            let daemon = daemon()?;
+            let by = ByRequest { by: asked_by("plan cancel") };
+            // The response arrives when all agents are gone.
+            let path = path(&args.plan, "/cancel");
+            let sent = daemon.send("POST", &path, Some(&by), Patience::Endless)?;
+            print_plan(&daemon, &sent.receive()?, args.json)
+        }
     }
 }
 
-fn cancel(home: &HomeDir, args: &PlanCancelArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-    let by = ByRequest { by: asked_by("plan cancel") };
-    let path = path(&args.plan, "/cancel");
-    // The response arrives when all agents are gone.
-    let sent = daemon.send("POST", &path, Some(&by), Patience::Endless)?;
-    let plan: PlanView = sent.receive()?;
-    if args.json {
-        json(&plan)?
-    } else {
-        print(&print::summary(&plan, &evidence::of(&daemon, &plan)))?
-    }
-    Ok(0)
+fn print_plan(daemon: &DaemonClient, plan: &PlanView, json: bool) -> Result<u8, CommandError> {
+    json_or_text(json, plan, || print::summary(plan, &run::evidence(daemon, plan)))
 }
 
 fn path(plan: &str, what: &str) -> String {
     format!("/v1/plans/{}{what}", escape(plan))
 }
 
-fn asked_by(verb: &str) -> String {
-    format!("kennel {verb} (user {})", rustix::process::getuid().as_raw())
-}
-
-/// Returns the exit code of an ended plan.
 fn exit_code_of(status: PlanStatus) -> u8 {
     match status {
         PlanStatus::Succeeded => 0,

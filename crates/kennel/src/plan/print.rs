@@ -1,15 +1,14 @@
 //! Formats plans as text.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use kennel_types::TokenUsage;
 use kennel_types::plan::{
     PlanAgentStatus, PlanAgentView, PlanSpec, PlanStatus, PlanTarget, PlanView,
 };
 
-use super::evidence::Evidence;
-use crate::ask::{dollars, tokens};
+use super::run::Evidence;
+use crate::ask::used;
 use crate::command_prelude::*;
 
 const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
@@ -71,7 +70,7 @@ pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
         };
         writeln!(text, "{}{need}", stage.name).ok();
         for agent in &stage.agents {
-            writeln!(text, "  {}", line(agent, agent_status(agent.state))).ok();
+            writeln!(text, "  {}", line(agent)).ok();
             let seen = agent.session.as_ref().and_then(|session| evidence.get(session));
             if let Some(seen) = seen.and_then(|seen| seen.lines().find(|it| !it.trim().is_empty()))
             {
@@ -79,8 +78,7 @@ pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
             }
         }
     }
-    let used = used(&plan.usage);
-    if !used.is_empty() {
+    if let Some(used) = used(&plan.usage) {
         writeln!(text, "used: {used}").ok();
     }
     text
@@ -100,22 +98,19 @@ pub(super) fn board(plan: &PlanView, turn: usize, elapsed: Duration) -> String {
                 PlanAgentStatus::Cancelled | PlanAgentStatus::Skipped => "x",
                 PlanAgentStatus::Waiting => ".",
             };
-            writeln!(text, "{mark} {}.{}", stage.name, line(agent, agent_status(agent.state))).ok();
+            writeln!(text, "{mark} {}.{}", stage.name, line(agent)).ok();
         }
     }
-    let used = used(&plan.usage);
-    let comma = if used.is_empty() { "" } else { ", " };
-    writeln!(text, "{} {} s{comma}{used}", status(plan.state), elapsed.as_secs()).ok();
+    let used = after_comma(&plan.usage);
+    writeln!(text, "{} {} s{used}", status(plan.state), elapsed.as_secs()).ok();
     text
 }
 
-fn line(agent: &PlanAgentView, status: &str) -> String {
+fn line(agent: &PlanAgentView) -> String {
+    let status = agent_status(agent.state);
     let who = agent.member.as_deref().or(agent.agent.as_deref()).unwrap_or_default();
     let session = agent.session.as_deref().map(|id| format!(" ({id})")).unwrap_or_default();
-    let used = match used(&agent.usage) {
-        none if none.is_empty() => none,
-        some => format!(", {some}"),
-    };
+    let used = after_comma(&agent.usage);
     let over = matches!(
         agent.state,
         PlanAgentStatus::Failed | PlanAgentStatus::Cancelled | PlanAgentStatus::Skipped
@@ -141,11 +136,10 @@ fn agent_status(status: PlanAgentStatus) -> &'static str {
     }
 }
 
-fn used(usage: &TokenUsage) -> String {
-    [tokens(usage), dollars(usage)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+fn after_comma(usage: &TokenUsage) -> String {
+    used(usage).map(|used| format!(", {used}")).unwrap_or_default()
 }
 
-/// Formats what a plan would do.
 pub(super) fn outline(spec: &PlanSpec) -> String {
     let mut text = format!("plan {} is valid\n", spec.name);
     for stage in &spec.stages {

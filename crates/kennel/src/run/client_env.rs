@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
 use kennel_sys::resources::RESOURCES;
+use kennel_types::api::{CreateRequest, Environment, OsText};
 use rustix::fs::Mode;
 use rustix::process::Resource;
 
-/// The variable with the session's name.
 const NAME: &str = "KENNEL_SESSION_NAME";
 
 /// Variables that Kennel itself sets for the agent. A user's value would be lost or misleading.
@@ -27,21 +27,35 @@ const RESERVED: [&str; 8] = [
     "KENNEL_TOKEN_FILE",
 ];
 
+/// Starts a request for a session with our environment: variables, folder, umask and limits.
+pub(crate) fn request(
+    files: &[PathBuf],
+    given: &[OsString],
+    name: Option<&str>,
+    cwd: Option<&Path>,
+) -> anyhow::Result<CreateRequest> {
+    Ok(CreateRequest {
+        env: environment(files, given, name)?,
+        cwd: folder(cwd)?.as_os_str().into(),
+        umask: umask(),
+        limits: limits(),
+        ..CreateRequest::default()
+    })
+}
+
 /// Builds the environment: our own variables, then files, then `--env`; the last value wins. The
 /// marks of a session that contains this process are removed.
 pub(crate) fn environment(
     files: &[PathBuf],
     given: &[OsString],
     name: Option<&str>,
-) -> anyhow::Result<Vec<(OsString, OsString)>> {
+) -> anyhow::Result<Environment> {
     // A malformed variable (`=x=y`) is skipped: no program sets it on purpose.
     let valid = |name: &OsStr| !name.is_empty() && !name.as_bytes().contains(&b'=');
+    let removed = |name: &OsStr| [HOME_COOKIE, SESSION_COOKIE, NAME].iter().any(|it| name == *it);
     let mut variables = EnvVariables::default();
-    for (name, value) in std::env::vars_os().filter(|(name, _)| valid(name)) {
+    for (name, value) in std::env::vars_os().filter(|(name, _)| valid(name) && !removed(name)) {
         variables.set(name, value);
-    }
-    for name in [HOME_COOKIE, SESSION_COOKIE, NAME] {
-        variables.remove(name);
     }
     for file in files {
         let text = fs::read(file).with_context(|| format!("--env-file {}", file.display()))?;
@@ -56,7 +70,8 @@ pub(crate) fn environment(
     if let Some(name) = name {
         variables.set(NAME.into(), name.into());
     }
-    Ok(variables.0)
+    let text = |text: &OsString| OsText::from(text.as_os_str());
+    Ok(variables.0.iter().map(|(name, value)| (text(name), text(value))).collect())
 }
 
 /// Variables in the order in which they are first set.
@@ -70,13 +85,8 @@ impl EnvVariables {
             None => self.0.push((name, value)),
         }
     }
-
-    fn remove(&mut self, name: &str) {
-        self.0.retain(|(other, _)| other != name);
-    }
 }
 
-/// Returns the working folder.
 pub(crate) fn folder(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
     match cwd {
         Some(cwd) => std::path::absolute(cwd).with_context(|| format!("--cwd {}", cwd.display())),
@@ -108,13 +118,11 @@ fn variable(given: &OsStr) -> anyhow::Result<(OsString, OsString)> {
         check_name(&name).map_err(|why| anyhow!("--env {}: {why}", name.display()))?;
         return Ok((name, value));
     }
-    check_name(given).map_err(|why| anyhow!("--env {}: {why}", given.display()))?;
-    let value = std::env::var_os(given).with_context(|| {
-        format!(
-            "--env {}: the variable is not set, and no value was given",
-            given.to_string_lossy()
-        )
-    })?;
+    let flag = format!("--env {}", given.display());
+    check_name(given).map_err(|why| anyhow!("{flag}: {why}"))?;
+    let value = std::env::var_os(given);
+    let value = value
+        .with_context(|| format!("{flag}: the variable is not set, and no value was given"))?;
     Ok((given.to_owned(), value))
 }
 
@@ -210,8 +218,6 @@ mod tests {
             variables.set(name.into(), value.into());
         }
         assert_eq!(variables.0, [("A", "3"), ("B", "2")].map(|(n, v)| (n.into(), v.into())));
-        variables.remove("A");
-        assert_eq!(variables.0.len(), 1);
     }
 
     #[test]

@@ -1,19 +1,13 @@
 //! Requests a new session, or another launch of one, from the daemon.
 
-use std::ffi::OsStr;
-use std::time::{Duration, Instant};
-
-use kennel_types::api::Until;
-use kennel_types::api::{CreateRequest, OsText, ResumeRequest, StdinFrom};
-use kennel_types::{Phase, ReadyState, RelaunchState, SessionId, SessionSpec, SessionView};
-use rustix::event::{PollFd, PollFlags};
-use rustix::termios::isatty;
+use kennel_types::api::{CreateRequest, OsText, ResumeRequest, StdinFrom, Until};
+use kennel_types::{Phase, ReadyState, RelaunchState, SessionId, SessionSpec};
 
 use super::follow::await_record;
 use super::{ResumeArgs, RunArgs, client_env};
 use crate::command_prelude::*;
 use crate::connect::{find_inside, hand_over_stdin};
-use crate::foreground::{OwnTerminal, Signals, like_ours, poll, settings};
+use crate::foreground::{like_ours, own_terminal, settings};
 use crate::stopper::{BY_RESUME, BY_RUN, Stopper};
 use crate::timestamp;
 
@@ -22,13 +16,11 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// How often the position in the queue is checked.
 const QUEUE_INTERVAL: Duration = Duration::from_millis(300);
 
-/// A launch to request.
 pub(super) struct PendingLaunch {
     kind: LaunchKind,
     /// Whether the agent gets our own standard input.
     own_stdin: bool,
     until: Until,
-    /// Whether it may be queued.
     queue: bool,
     asked_by: String,
     asked_at: u64,
@@ -58,7 +50,6 @@ impl LaunchKind {
     }
 }
 
-/// The outcome of the request.
 pub(super) enum LaunchResult {
     /// The session runs, or its launch has failed.
     Session {
@@ -89,8 +80,8 @@ fn has_reached(until: Until, session: &SessionView) -> bool {
 
 impl PendingLaunch {
     pub(super) fn new(home: &HomeDir, args: &RunArgs) -> anyhow::Result<Self> {
-        let env = client_env::environment(&args.env_file, &args.env, args.name.as_deref())?;
-        let cwd = client_env::folder(args.cwd.as_deref())?;
+        let (name, cwd) = (args.name.as_deref(), args.cwd.as_deref());
+        let ours = client_env::request(&args.env_file, &args.env, name, cwd)?;
         let terminal = wants_terminal(args);
         let (stdin, own_stdin) = match (terminal, args.stdin, args.detach) {
             (true, _, _) => (StdinFrom::Null, false),
@@ -98,7 +89,6 @@ impl PendingLaunch {
             (false, false, true) => (StdinFrom::Null, false),
             (false, false, false) => (StdinFrom::Null, true),
         };
-        let text = |text: &OsStr| OsText::from(text);
         let mut spec = SessionSpec {
             name: args.name.clone(),
             terminal: terminal.then(like_ours),
@@ -120,16 +110,12 @@ impl PendingLaunch {
         args.ready.fill(&mut spec);
         let request = CreateRequest {
             spec,
-            argv: args.command.iter().map(|arg| text(arg)).collect(),
-            env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
-            cwd: text(cwd.as_os_str()),
-            umask: client_env::umask(),
-            limits: client_env::limits(),
+            argv: args.command.iter().map(|arg| OsText::from(arg.as_os_str())).collect(),
             stdin,
             terminal_settings: terminal.then(settings).flatten(),
             stderr_apart: terminal && !args.detach && !isatty(rustix::stdio::stderr()),
             queue: args.again.queue,
-            ..CreateRequest::default()
+            ..ours
         };
         let kind = LaunchKind::Create { request: Box::new(request), created: None };
         let queue = args.again.queue;
@@ -152,15 +138,13 @@ impl PendingLaunch {
         args: &ResumeArgs,
         latest: &SessionView,
     ) -> anyhow::Result<Self> {
-        let env = client_env::environment(&[], &[], latest.name.as_deref())?;
         let spec = &latest.spec;
         let terminal = spec.terminal.is_some();
-        let text = |text: &OsStr| OsText::from(text);
         // Not only for the event log: it identifies the launch as ours.
         let asked_by = asked_by(BY_RESUME);
         let request = ResumeRequest {
             after: SessionId::parse(&latest.id).ok(),
-            env: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
+            env: client_env::environment(&[], &[], latest.name.as_deref())?,
             umask: client_env::umask(),
             limits: client_env::limits(),
             stdin: StdinFrom::Null,
@@ -181,9 +165,7 @@ impl PendingLaunch {
         let until = wait_until(args.wait_ready, args.detach, queue);
         Ok(Self { kind, own_stdin, until, queue, asked_by, asked_at: timestamp::now_ms() })
     }
-}
 
-impl PendingLaunch {
     /// Remembers the queued session of this request. Only this process has its environment and its
     /// streams, so the next daemon must get them again.
     fn remember_queued(&mut self, daemon: &DaemonClient) {
@@ -242,18 +224,17 @@ fn wants_terminal(args: &RunArgs) -> bool {
         (true, _) => true,
         (_, true) => false,
         _ if args.detach => isatty(rustix::stdio::stdin()),
-        _ => OwnTerminal::find().is_some(),
+        _ => own_terminal().is_some(),
     }
 }
 
 /// Identifies this process in the event log, and its session if the response is lost.
-pub(super) fn asked_by(verb: &str) -> String {
+pub(crate) fn asked_by(verb: &str) -> String {
     let user = rustix::process::getuid().as_raw();
     format!("{verb} (user {user}, pid {})", std::process::id())
 }
 
-/// Returns the session that contains this process.
-pub(super) fn parent(home: &HomeDir) -> Option<SessionId> {
+pub(crate) fn parent(home: &HomeDir) -> Option<SessionId> {
     let inside = find_inside(home)?.session?;
     SessionId::parse(&inside).ok()
 }
@@ -261,11 +242,10 @@ pub(super) fn parent(home: &HomeDir) -> Option<SessionId> {
 /// Sends the request and waits for the response, or for a signal.
 pub(super) fn create(
     daemon: &DaemonClient,
-    home: &HomeDir,
     mut launch: PendingLaunch,
     signals: &Signals,
 ) -> Result<LaunchResult, CommandError> {
-    let mut pending = send_or_reconnect(daemon, home, &mut launch)?;
+    let mut pending = send_or_reconnect(daemon, &mut launch)?;
     let mut notice = QueueNotice::default();
     let mut retry = DaemonRetry::new();
     loop {
@@ -273,7 +253,7 @@ pub(super) fn create(
             // The daemon sees the connection close, and ends what it may have started.
             drop(pending);
             let session = match find_own(daemon, &launch).map_err(|error| unknown(&error))? {
-                Some(session) => stop(daemon, home, &session, signals, signal)?,
+                Some(session) => stop(daemon, &session, signals, signal)?,
                 None => None,
             };
             return Ok(LaunchResult::Stopped { signal, session: session.map(Box::new) });
@@ -294,7 +274,7 @@ pub(super) fn create(
                         }
                     }
                 }
-                pending = send_or_reconnect(daemon, home, &mut launch)?;
+                pending = send_or_reconnect(daemon, &mut launch)?;
             }
             Err(error) => return Err(CommandError::from(error).code(exit_code::SETUP)),
         }
@@ -310,13 +290,13 @@ fn await_response(
     signals: &Signals,
 ) -> Result<Option<i32>, CommandError> {
     loop {
-        if let Some(signal) = signals.next_end().map_err(CommandError::internal)? {
+        if let Some(signal) = signals.next_end()? {
             return Ok(Some(signal));
         }
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(pending, PollFlags::IN)];
         let check_queue = launch.queue && launch.until != Until::Accepted;
         let check_at = check_queue.then(|| Instant::now() + QUEUE_INTERVAL);
-        poll(&mut fds, check_at).map_err(CommandError::internal)?;
+        poll(&mut fds, check_at)?;
         if !fds[1].revents().is_empty() {
             return Ok(None);
         }
@@ -329,23 +309,18 @@ fn await_response(
 /// Sends the request; once more if the daemon went away before it could read it.
 fn send_or_reconnect(
     daemon: &DaemonClient,
-    home: &HomeDir,
     launch: &mut PendingLaunch,
 ) -> Result<Sent, CommandError> {
-    match send(daemon, home, launch) {
-        Err(_) if daemon.reconnect().is_ok() => send(daemon, home, launch),
+    match send(daemon, launch) {
+        Err(_) if daemon.reconnect().is_ok() => send(daemon, launch),
         sent => sent,
     }
 }
 
 /// Hands over our standard input, if it becomes the agent's, and sends the request.
-fn send(
-    daemon: &DaemonClient,
-    home: &HomeDir,
-    launch: &mut PendingLaunch,
-) -> Result<Sent, CommandError> {
+fn send(daemon: &DaemonClient, launch: &mut PendingLaunch) -> Result<Sent, CommandError> {
     if launch.own_stdin {
-        let ticket = hand_over_stdin(home).map_err(CommandError::setup)?;
+        let ticket = hand_over_stdin(&daemon.home).map_err(CommandError::setup)?;
         *launch.kind.stdin() = StdinFrom::Deposit { ticket };
     }
     let until = launch.until.name();
@@ -367,12 +342,11 @@ fn send(
 /// connection closed, so the stop is requested explicitly. A second signal kills the session.
 fn stop(
     daemon: &DaemonClient,
-    home: &HomeDir,
     session: &SessionView,
     signals: &Signals,
     signal: i32,
 ) -> Result<Option<SessionView>, CommandError> {
-    let stopper = Stopper::new(home, session);
+    let stopper = Stopper::new(&daemon.home, session);
     stopper.ask(false, signal);
     if let Some(ended) = await_record(daemon, &session.id, None, signals)? {
         return Ok(Some(ended));
@@ -399,14 +373,14 @@ fn recover(
             }
             Phase::Lost => {
                 let text = format!("it is unknown whether session {} still runs", session.id);
-                return Err(CommandError::because(exit_code::UNKNOWN, text).hint(format!(
+                return Err(CommandError::unknown(text).hint(format!(
                     "`kennel inspect {0}` shows what is known; `kennel forget {0}` gives it up",
                     session.id
                 )));
             }
             _ => {
                 let next = Instant::now() + CHECK_INTERVAL;
-                poll(&mut [], Some(next)).map_err(CommandError::internal)?;
+                poll(&mut [], Some(next))?;
             }
         }
     }
@@ -428,10 +402,9 @@ fn find_running(daemon: &DaemonClient, launch: &PendingLaunch) -> Option<Session
 /// Without the list of sessions, it is unknown whether the request had an effect.
 fn unknown(error: &RequestError) -> CommandError {
     let text = format!("it is unknown whether the session was started: {error}");
-    CommandError::because(exit_code::UNKNOWN, text).hint("if it was, `kennel ps -a` lists it")
+    CommandError::unknown(text).hint("if it was, `kennel ps -a` lists it")
 }
 
-/// Finds our own session among all sessions.
 fn find_own(
     daemon: &DaemonClient,
     launch: &PendingLaunch,

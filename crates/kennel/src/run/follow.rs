@@ -1,16 +1,14 @@
 //! Follows a session in the foreground until its end.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use kennel_keeper::protocol::{Outcome, PeerRole};
-use kennel_types::{Phase, SessionView};
-use rustix::event::{PollFd, PollFlags};
+use kennel_types::Phase;
 
 use crate::command_prelude::*;
 use crate::foreground::{
     self, DetachKeys, ForegroundEnd, ForegroundRole, ForegroundSession, ForegroundStreams,
-    OutputCopier, OutputEvent, OutputStart, OwnTerminal, Signals,
+    OutputCopier, OutputStart, RawTerminal,
 };
 use crate::session_outcome::{self, SessionOutcome};
 use crate::stopper::Stopper;
@@ -23,7 +21,6 @@ const WORKTREE: Duration = Duration::from_secs(60);
 /// Follows our session and returns the exit code.
 pub(super) fn follow(
     daemon: &DaemonClient,
-    home: &HomeDir,
     detach_keys: &DetachKeys,
     session: &SessionView,
     signals: &Signals,
@@ -31,17 +28,15 @@ pub(super) fn follow(
     let folder = Path::new(&session.folder);
     let keeper =
         foreground::connect_keeper(folder, PeerRole::Owner).context("can't reach the keeper")?;
-    let start = |shown| {
-        OutputCopier::start(folder, OutputStart::Start, shown).map_err(CommandError::internal)
-    };
+    let start = |shown| OutputCopier::start(folder, OutputStart::Start, shown);
     let Some(keeper) = keeper else {
         // The session was so short that its keeper has already exited.
-        start(false)?.finish(signals, false, |event| print_trouble(&event, false));
+        start(false)?.finish(signals, false);
         return settle(daemon, session, None, signals).report();
     };
     let terminal = session.spec.terminal.is_some();
-    let own = OwnTerminal::find().filter(|_| terminal);
-    let raw = own.map(OwnTerminal::make_raw).transpose().context("can't set up the terminal")?;
+    let own = foreground::own_terminal().filter(|_| terminal);
+    let raw = own.map(RawTerminal::new).transpose().context("can't set up the terminal")?;
     let shown = raw.is_some();
     let output = start(shown)?;
     let streams = ForegroundStreams {
@@ -49,9 +44,9 @@ pub(super) fn follow(
         sized: terminal,
         stdin: session.spec.stdin,
         read_only: false,
-        detach: Some(detach_keys.clone()),
+        detach: detach_keys.clone(),
     };
-    let role = ForegroundRole::Owner(Stopper::new(home, session));
+    let role = ForegroundRole::Owner(Stopper::new(&daemon.home, session));
     let mut foreground_session = ForegroundSession::new(keeper, signals, role, output, streams);
     let end = foreground_session.run();
     let (output, raw) = foreground_session.into_parts();
@@ -75,14 +70,14 @@ pub(super) fn follow(
                 .exit_code()
         }
         ForegroundEnd::Gone(outcome) => {
-            output.finish(signals, shown, |event| print_trouble(&event, shown));
+            output.finish(signals, shown);
             // The terminal is restored last: keys meant for the agent must not reach the shell.
             let settled = settle(daemon, session, Some(&outcome), signals);
             drop(raw);
             settled.report()
         }
         ForegroundEnd::KeeperLost | ForegroundEnd::Signalled(_) => {
-            output.finish(signals, shown, |event| print_trouble(&event, shown));
+            output.finish(signals, shown);
             // This may take a while; the restored terminal lets the user interrupt it.
             drop(raw);
             settle(daemon, session, None, signals).report()
@@ -102,13 +97,6 @@ pub(super) fn await_end(
         print_note(&format!("hint: `kennel attach {id}` attaches to it; Ctrl-C leaves it running"));
     }
     settle(daemon, session, None, signals).report()
-}
-
-/// Prints problems with the output.
-fn print_trouble(event: &OutputEvent, raw: bool) {
-    if let OutputEvent::Trouble(text) = event {
-        foreground::print_beside_output(text, raw);
-    }
 }
 
 /// The end of a session, not yet printed.
@@ -143,10 +131,10 @@ fn settle(
     let code = match (recorded, outcome) {
         (Ok(Some(settled)), _) => SessionOutcome::of(&settled).exit_code(),
         (_, Some(outcome)) => SessionOutcome::of_outcome(outcome).exit_code(),
-        (Ok(None), None) => Err(CommandError::because(
-            exit_code::UNKNOWN,
-            format!("interrupted before the outcome of session {} was known", session.id),
-        )),
+        (Ok(None), None) => Err(CommandError::unknown(format!(
+            "interrupted before the outcome of session {} was known",
+            session.id
+        ))),
         (Err(failure), None) => Err(failure.code(exit_code::UNKNOWN)),
     };
     SettledSession { notices, code }
@@ -191,12 +179,12 @@ fn await_answer(
     signals: &Signals,
 ) -> Result<bool, CommandError> {
     loop {
-        let interrupted = signals.next_end().map_err(CommandError::internal)?.is_some();
+        let interrupted = signals.next_end()?.is_some();
         if interrupted || deadline.is_some_and(|by| Instant::now() >= by) {
             return Ok(false);
         }
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(sent, PollFlags::IN)];
-        foreground::poll(&mut fds, deadline).map_err(CommandError::internal)?;
+        poll(&mut fds, deadline)?;
         if !fds[1].revents().is_empty() {
             return Ok(true);
         }

@@ -1,46 +1,16 @@
-//! Flags about readiness, and the wait for it.
+//! The wait for readiness.
 
-use std::time::Duration;
-
-use kennel_types::{Readiness, ReadyState, Reason, SessionSpec, SessionView};
+use kennel_types::{Readiness, ReadyState, Reason};
 
 use crate::command_prelude::*;
 use crate::quantity::span;
-use crate::session_outcome::{self, SessionOutcome};
-
-/// The flags of `kennel run` about readiness.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Readiness")]
-pub(crate) struct ReadyArgs {
-    /// When the session is ready: line:REGEX (in its output), socket:PATH,
-    /// tcp:PORT or tcp:HOST:PORT, http://HOST/PATH, report (see `kennel
-    /// report`), or none
-    #[arg(long, value_name = "CHECK", default_value = "none")]
-    pub(crate) ready: Readiness,
-    /// Stop it if it is not ready in time, not counting system sleep; 0 for no
-    /// limit
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_time, allow_hyphen_values = true)]
-    pub(crate) ready_timeout: Duration,
-    /// With -d: return when it is ready; if it fails to become ready, return an
-    /// error when all its processes are gone
-    #[arg(long)]
-    pub(crate) wait_ready: bool,
-}
-
-impl ReadyArgs {
-    /// Sets the fields of the specification.
-    pub(super) fn fill(&self, spec: &mut SessionSpec) {
-        spec.ready = self.ready.clone();
-        let asked = self.ready != Readiness::None && !self.ready_timeout.is_zero();
-        spec.ready_timeout = asked.then_some(self.ready_timeout);
-    }
-}
+use crate::session_outcome::SessionOutcome;
 
 /// Refuses --wait-ready in the foreground, where the user sees the session start.
 pub(super) fn check(wait_ready: bool, detach: bool) -> Result<(), CommandError> {
     if wait_ready && !detach {
         let text = "--wait-ready is only for detached sessions";
-        return Err(CommandError::because(exit_code::USAGE, text).hint("add -d"));
+        return Err(CommandError::usage(text).hint("add -d"));
     }
     Ok(())
 }
@@ -49,7 +19,7 @@ pub(super) fn check(wait_ready: bool, detach: bool) -> Result<(), CommandError> 
 pub(super) fn check_sign(wait_ready: bool, sign: &Readiness) -> Result<(), CommandError> {
     if wait_ready && *sign == Readiness::None {
         let text = "--wait-ready has nothing to wait for: the session has no readiness check";
-        return Err(CommandError::because(exit_code::USAGE, text)
+        return Err(CommandError::usage(text)
             .hint("add one with `kennel run --ready CHECK`, for example --ready tcp:8080"));
     }
     Ok(())
@@ -77,7 +47,7 @@ pub(super) fn failure(session: &SessionView) -> Option<CommandError> {
             (own(code), text)
         }
         (Some(reason), SessionOutcome::Ended(code)) => {
-            let why = sanitize(&session_outcome::reason(reason));
+            let why = sanitize(&reason.to_string());
             (own(code), format!("{called} was stopped before it was ready: {why}"))
         }
         (

@@ -1,11 +1,9 @@
 //! `kennel resume`: another launch of an ended session.
 
-use kennel_types::SessionView;
-
-use super::create::{self, PendingLaunch};
-use super::{RunMode, ready, see_through};
+use super::create::PendingLaunch;
+use super::{RunMode, launch_and_follow, ready};
 use crate::command_prelude::*;
-use crate::foreground::{DEFAULT_DETACH_KEYS, DetachKeys, Signals};
+use crate::foreground::{DEFAULT_DETACH_KEYS, DetachKeys};
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::HELP)]
@@ -28,7 +26,6 @@ pub(crate) struct ResumeArgs {
     pub(super) session: String,
 }
 
-/// Launches the session again and returns the exit code.
 pub(crate) fn resume(home: &HomeDir, args: &ResumeArgs) -> Result<u8, CommandError> {
     ready::check(args.wait_ready, args.detach)?;
     let refused = |error| CommandError::from(error).code(exit_code::SETUP);
@@ -41,12 +38,10 @@ pub(crate) fn resume(home: &HomeDir, args: &ResumeArgs) -> Result<u8, CommandErr
     };
     ready::check_sign(args.wait_ready, &latest.spec.ready)?;
     let launch = PendingLaunch::resume(home, args, &latest).map_err(CommandError::setup)?;
-    let signals = Signals::listen().map_err(CommandError::internal)?;
-    let created = create::create(&daemon, home, launch, &signals)?;
-    let mode = RunMode {
-        detach: args.detach,
-        wait_ready: args.wait_ready,
-        detach_keys: &args.detach_keys,
-    };
-    see_through(&daemon, home, mode, created, &signals)
+    let (detach, wait_ready) = (args.detach, args.wait_ready);
+    launch_and_follow(
+        &daemon,
+        launch,
+        RunMode { detach, wait_ready, detach_keys: &args.detach_keys },
+    )
 }

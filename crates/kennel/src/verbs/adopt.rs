@@ -47,7 +47,6 @@ fn parse_pid(text: &str) -> Result<i32, String> {
     number.ok_or_else(|| format!("invalid pid {text:?}: expected a positive number"))
 }
 
-/// Adopts the process and prints the session's id.
 pub(crate) fn adopt(home: &HomeDir, args: AdoptArgs) -> Result<u8, CommandError> {
     let identity = match args.pid {
         Some(pid) => identify(pid)?,
@@ -61,7 +60,9 @@ pub(crate) fn adopt(home: &HomeDir, args: AdoptArgs) -> Result<u8, CommandError>
         by: asked_by("adopt"),
     };
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-    let answer = ask(&daemon, &request)?;
+    // Adopting the same process again returns the same session.
+    let answer: AdoptResponse =
+        daemon.repeat_if(RequestError::is_gone, |client| client.post("/v1/adopt", &request))?;
     if args.json {
         print::json(&answer)?;
     } else if args.env {
@@ -72,22 +73,9 @@ pub(crate) fn adopt(home: &HomeDir, args: AdoptArgs) -> Result<u8, CommandError>
     Ok(0)
 }
 
-fn ask(daemon: &DaemonClient, request: &AdoptRequest) -> Result<AdoptResponse, CommandError> {
-    let mut retry = DaemonRetry::new();
-    loop {
-        match daemon.post("/v1/adopt", request) {
-            // Adopting the same process again returns the same session.
-            Err(error) if error.is_gone() => daemon.retry(&mut retry, error)?,
-            answer => return Ok(answer?),
-        }
-    }
-}
-
 /// Identifies the process that has this pid now.
 fn identify(pid: i32) -> Result<ProcessIdentity, CommandError> {
-    find(pid)?.ok_or_else(|| {
-        CommandError::because(exit_code::REFUSED, format!("process {pid} does not exist"))
-    })
+    find(pid)?.ok_or_else(|| CommandError::refused(format!("process {pid} does not exist")))
 }
 
 /// Identifies our parent. It must still be our parent after the handle is open: then the pid is its
@@ -97,13 +85,13 @@ fn parent() -> Result<ProcessIdentity, CommandError> {
     let found = if pid > 1 { find(pid)? } else { None };
     let still = rustix::process::getppid().is_some_and(|now| now.as_raw_pid() == pid);
     found.filter(|_| still).ok_or_else(|| {
-        CommandError::because(exit_code::REFUSED, "the parent process has exited")
+        CommandError::refused("the parent process has exited")
             .hint("name the process: kennel adopt PID")
     })
 }
 
 fn find(pid: i32) -> Result<Option<ProcessIdentity>, CommandError> {
-    let Some(handle) = pidfd::open(pid).map_err(CommandError::internal)? else { return Ok(None) };
+    let Some(handle) = pidfd::open(pid)? else { return Ok(None) };
     match ProcessIdentity::new(handle.as_fd(), pid) {
         Ok(identity) => Ok(Some(identity)),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {

@@ -3,16 +3,15 @@
 use std::path::Path;
 
 use kennel_keeper::protocol::PeerRole;
-use kennel_types::{Phase, SessionView};
-use rustix::termios::isatty;
+use kennel_types::Phase;
 
 use super::{called, ended_text, refuse_adopted};
 use crate::command_prelude::*;
 use crate::foreground::{
     self, DEFAULT_DETACH_KEYS, DetachKeys, ForegroundEnd, ForegroundRole, ForegroundSession,
-    ForegroundStreams, OutputCopier, OutputEvent, OutputStart, OwnTerminal, Signals,
+    ForegroundStreams, OutputCopier, OutputStart, RawTerminal,
 };
-use crate::session_outcome::{SessionOutcome, phase};
+use crate::session_outcome::SessionOutcome;
 
 /// How many earlier lines are shown for a session without a terminal.
 const TAIL: usize = 10;
@@ -33,10 +32,8 @@ pub(crate) struct AttachArgs {
     session: String,
 }
 
-/// Attaches to a session. Returns its exit code if it ends, or 0 if we detach.
-pub(crate) fn attach(home: &HomeDir, args: &AttachArgs) -> Result<u8, CommandError> {
+pub(crate) fn attach(daemon: &DaemonClient, args: &AttachArgs) -> Result<u8, CommandError> {
     let unknown = |failure: CommandError| failure.code(exit_code::UNKNOWN);
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session).map_err(|error| unknown(error.into()))?;
     refuse_adopted(&session, "can't attach to it").map_err(unknown)?;
     refuse_other_input(&session, args.read_only)?;
@@ -46,28 +43,28 @@ pub(crate) fn attach(home: &HomeDir, args: &AttachArgs) -> Result<u8, CommandErr
     else {
         return Err(unknown(not_running(&session)));
     };
-    let signals = Signals::listen().map_err(CommandError::internal)?;
+    let signals = Signals::listen()?;
     let terminal = session.spec.terminal.is_some();
-    let own = OwnTerminal::find();
+    let own = foreground::own_terminal();
     let own_terminal = own.is_some();
     if own_terminal && !terminal {
         print_message(&without_terminal(&session, args.read_only));
     }
     let own = own.filter(|_| terminal);
-    let raw = own.map(OwnTerminal::make_raw).transpose().context("can't set up the terminal")?;
+    let raw = own.map(RawTerminal::new).transpose().context("can't set up the terminal")?;
     let shown = raw.is_some();
     let begin = match terminal {
         true if isatty(rustix::stdio::stdout()) => OutputStart::Screen,
         true => OutputStart::Tail(0),
         false => OutputStart::Tail(TAIL),
     };
-    let output = OutputCopier::start(folder, begin, shown).map_err(CommandError::internal)?;
+    let output = OutputCopier::start(folder, begin, shown)?;
     let streams = ForegroundStreams {
         raw,
         sized: shown && !args.read_only,
         stdin: shown || (session.spec.stdin && !args.read_only),
         read_only: args.read_only,
-        detach: Some(args.detach_keys.clone()),
+        detach: args.detach_keys.clone(),
     };
     let mut foreground_session =
         ForegroundSession::new(keeper, &signals, ForegroundRole::Viewer, output, streams);
@@ -89,11 +86,7 @@ pub(crate) fn attach(home: &HomeDir, args: &AttachArgs) -> Result<u8, CommandErr
             })
         }
         ForegroundEnd::Gone(_) | ForegroundEnd::KeeperLost | ForegroundEnd::StillAlive(_) => {
-            output.finish(&signals, shown, |event| {
-                if let OutputEvent::Trouble(text) = event {
-                    foreground::print_beside_output(&text, shown);
-                }
-            });
+            output.finish(&signals, shown);
             drop(raw);
             // From here on, signals have their default effect: the user may interrupt the wait.
             drop(signals);
@@ -113,7 +106,7 @@ fn refuse_other_input(session: &SessionView, read_only: bool) -> Result<(), Comm
     let hint = format!(
         "to send piped input, use `kennel send {name} -`; to watch, use `kennel logs -f {name}` or `kennel attach --read-only`"
     );
-    Err(CommandError::because(exit_code::USAGE, text).hint(hint))
+    Err(CommandError::usage(text).hint(hint))
 }
 
 /// Explains how to detach without a terminal, where the detach keys can't be told from input.
@@ -132,8 +125,8 @@ fn not_running(session: &SessionView) -> CommandError {
         Phase::Cleaned | Phase::Reaped => {
             format!("it has ended ({})", ended_text(session.exit.as_ref()))
         }
-        other => format!("it is {}", phase(other)),
+        other => format!("it is {}", other.label()),
     };
-    CommandError::because(exit_code::UNKNOWN, format!("can't attach to session {id}: {state}"))
+    CommandError::unknown(format!("can't attach to session {id}: {state}"))
         .hint(format!("`kennel logs {id}` shows its output"))
 }

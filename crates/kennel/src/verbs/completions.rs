@@ -36,7 +36,6 @@ pub(crate) struct CompletionsArgs {
     sessions: Option<CompletionScope>,
 }
 
-/// The sessions to complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CompletionScope {
     /// Sessions that have not ended
@@ -54,7 +53,6 @@ impl CompletionScope {
     }
 }
 
-/// Prints the script, or the sessions.
 pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8, CommandError> {
     match (args.shell, args.sessions) {
         (_, Some(which)) => print(&sessions(home, which))?,
@@ -95,16 +93,13 @@ fn script(shell: Shell) -> String {
     }
 }
 
-/// A verb that takes sessions.
 #[derive(Debug)]
 struct SessionVerb {
     names: Vec<String>,
     which: CompletionScope,
     /// The position of the session among the arguments, and whether more may follow.
     position: Option<(usize, bool)>,
-    /// The flags that take a value.
     valued: Vec<String>,
-    /// The flags that take a session.
     session_flags: Vec<String>,
 }
 

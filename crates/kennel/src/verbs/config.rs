@@ -39,7 +39,6 @@ const CODES: &str = "\
 Exit codes: 0 on success; 201 for an invalid command line or configuration;
 207 if Kennel itself failed.";
 
-/// Runs the verb.
 pub(crate) fn config(config: &Config, args: &ConfigArgs) -> Result<u8, CommandError> {
     match &args.verb {
         ConfigVerb::Show(args) => show(config, args),
@@ -50,12 +49,8 @@ pub(crate) fn config(config: &Config, args: &ConfigArgs) -> Result<u8, CommandEr
 
 fn show(config: &Config, args: &ConfigShowArgs) -> Result<u8, CommandError> {
     let settings = config.settings(ProfileChoice::Selected(args.profile.as_deref()))?;
-    if args.json {
-        print::json(&for_programs(&settings))?;
-    } else {
-        print(&text(&settings, ColorMode::of_stdout()))?;
-    }
-    Ok(0)
+    let json = for_programs(&settings);
+    print::json_or_text(args.json, &json, || text(&settings, ColorMode::of_stdout()))
 }
 
 fn path(config: &Config) -> Result<u8, CommandError> {

@@ -23,7 +23,6 @@ pub(crate) struct EventsArgs {
     json: bool,
 }
 
-/// Where to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EventsSince {
     /// After the event with this number.
@@ -37,9 +36,7 @@ fn parse_since_event(text: &str) -> Result<EventsSince, String> {
     text.parse().map(EventsSince::Number).or_else(|_| parse_since(text).map(EventsSince::Time))
 }
 
-/// Shows events.
-pub(crate) fn events(home: &HomeDir, args: &EventsArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn events(daemon: &DaemonClient, args: &EventsArgs) -> Result<u8, CommandError> {
     let ink = ColorMode::of_stdout();
     let (mut since, moment) = match args.since {
         Some(EventsSince::Number(number)) => (Some(number), 0),

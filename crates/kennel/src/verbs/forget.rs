@@ -1,7 +1,7 @@
 //! `kennel forget`: gives up sessions that can no longer be observed.
 
+use kennel_types::StartedBy;
 use kennel_types::api::ByRequest;
-use kennel_types::{SessionView, StartedBy};
 
 use super::{asked_by, called, for_each};
 use crate::command_prelude::*;
@@ -15,8 +15,7 @@ pub(crate) struct ForgetArgs {
 }
 
 /// Gives sessions up. They are recorded as abandoned, not as ended.
-pub(crate) fn forget(home: &HomeDir, args: &ForgetArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn forget(daemon: &DaemonClient, args: &ForgetArgs) -> Result<u8, CommandError> {
     for_each(&args.sessions, |reference| {
         let session = daemon.session(reference)?;
         daemon

@@ -1,21 +1,18 @@
 //! `kennel inspect`: shows details of a session.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::time::Duration;
 
 use kennel_pen::ProcessIdentity;
 use kennel_types::api::{InspectView, ProcessView};
 use kennel_types::{
-    OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionSpec, SessionView,
-    StartedBy,
+    OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionSpec, StartedBy,
 };
 
 use super::{ended_text, events, exit_text};
 use crate::command_prelude::*;
 use crate::plural::shell_words;
 use crate::quantity::{size, span};
-use crate::session_outcome::{phase, reason, reported};
+use crate::session_outcome::reported;
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
@@ -28,19 +25,11 @@ pub(crate) struct InspectArgs {
     session: String,
 }
 
-/// Shows the session.
-pub(crate) fn inspect(home: &HomeDir, args: &InspectArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn inspect(daemon: &DaemonClient, args: &InspectArgs) -> Result<u8, CommandError> {
     let view: InspectView = daemon.get(&session_path(&args.session, "/inspect"))?;
-    if args.json {
-        print::json(&view)?;
-    } else {
-        print(&text(&view, ColorMode::of_stdout()))?;
-    }
-    Ok(0)
+    print::json_or_text(args.json, &view, || text(&view, ColorMode::of_stdout()))
 }
 
-/// Text in sections.
 struct Page {
     text: String,
     ink: ColorMode,
@@ -50,15 +39,21 @@ impl Page {
     fn section(&mut self, name: &str) {
         let gap = if self.text.is_empty() { "" } else { "\n" };
         let name = self.ink.paint(TextStyle::Heading, name);
-        let _never_fails = writeln!(self.text, "{gap}{name}");
+        self.text += &format!("{gap}{name}\n");
     }
 
     fn entry(&mut self, name: &str, value: impl AsRef<str>) {
-        let _never_fails = writeln!(self.text, "  {name:12}{}", value.as_ref());
+        self.text += &format!("  {name:12}{}\n", value.as_ref());
+    }
+
+    fn entry_if<T: AsRef<str>>(&mut self, name: &str, value: Option<T>) {
+        if let Some(value) = value {
+            self.entry(name, value);
+        }
     }
 
     fn line(&mut self, text: impl AsRef<str>) {
-        let _never_fails = writeln!(self.text, "  {}", text.as_ref());
+        self.text += &format!("  {}\n", text.as_ref());
     }
 }
 
@@ -89,10 +84,8 @@ fn session(page: &mut Page, session: &SessionView) {
     page.section("Session");
     page.entry("id", &session.id);
     page.entry("name", session.name.as_deref().unwrap_or("-"));
-    page.entry("phase", phase(session.phase));
-    if let Some(place) = session.queue_place {
-        page.entry("queued", format!("position {place}"));
-    }
+    page.entry("phase", session.phase.label());
+    page.entry_if("queued", session.queue_place.map(|place| format!("position {place}")));
     if session.ready != ReadyState::Unasked {
         page.entry(
             "ready",
@@ -106,17 +99,13 @@ fn session(page: &mut Page, session: &SessionView) {
             },
         );
     }
-    if let Some(report) = reported(session) {
-        page.entry("status", sanitize(&report));
-    }
+    page.entry_if("status", reported(session).map(|report| sanitize(&report)));
     page.entry("wanted", &session.wanted);
     page.entry("exit", exit_text(session.exit.as_ref()));
     for trouble in &session.trouble {
         page.entry("problem", sanitize(trouble));
     }
-    if let Some(why) = &session.reason {
-        page.entry("reason", sanitize(&reason(why)));
-    }
+    page.entry_if("reason", session.reason.as_ref().map(|why| sanitize(&why.to_string())));
     page.entry(
         "started by",
         match session.started_by {
@@ -165,9 +154,7 @@ fn asked(page: &mut Page, session: &SessionView) {
     page.entry("linger", span(spec.linger));
     page.entry("lease", spec.lease.map_or("off".to_owned(), span));
     page.entry("output", format!("at most {} on disk", size(spec.output_limit)));
-    if let Some(key) = &spec.key {
-        page.entry("key", sanitize(key));
-    }
+    page.entry_if("key", spec.key.as_deref().map(sanitize));
     if spec.restart != Restart::Never {
         let unknown =
             if spec.restart_unknown { ", also if the exit status is unknown" } else { "" };
@@ -183,23 +170,15 @@ fn asked(page: &mut Page, session: &SessionView) {
     }
 }
 
-/// Shows the limits that were set.
 fn limits(page: &mut Page, spec: &SessionSpec) {
     for (name, time) in [("timeout", spec.timeout), ("idle", spec.idle), ("silence", spec.silence)]
     {
-        if let Some(time) = time {
-            page.entry(name, format!("at most {}", span(time)));
-        }
+        page.entry_if(name, time.map(|time| format!("at most {}", span(time))));
     }
-    if let Some(bytes) = spec.memory {
-        page.entry("memory", format!("at most {}", size(bytes)));
-    }
-    if let Some(most) = spec.pids {
-        page.entry("pids", format!("at most {most}"));
-    }
-    if let Some(thousandths) = spec.cpu {
-        page.entry("cpu", format!("at most {} cores", f64::from(thousandths) / 1000.0));
-    }
+    page.entry_if("memory", spec.memory.map(|bytes| format!("at most {}", size(bytes))));
+    page.entry_if("pids", spec.pids.map(|most| format!("at most {most}")));
+    let cores = spec.cpu.map(|thousandths| f64::from(thousandths) / 1000.0);
+    page.entry_if("cpu", cores.map(|cores| format!("at most {cores} cores")));
     if spec.best_effort {
         page.entry("best effort", "yes: limits that can't be enforced are ignored");
     }
@@ -221,7 +200,7 @@ fn launches(page: &mut Page, view: &InspectView) {
     for launch in &view.launches {
         let ended = ended_text(launch.exit.as_ref());
         let line =
-            format!("{}  {}  {}, {ended}", launch.id, launch.created_at, phase(launch.phase));
+            format!("{}  {}  {}, {ended}", launch.id, launch.created_at, launch.phase.label());
         page.line(line);
     }
     if let Some(follows) = follows {
@@ -259,19 +238,16 @@ fn members(page: &mut Page, view: &InspectView) {
         page.line(line);
     }
     for survivor in &view.session.survivors {
-        let name = sanitize(&survivor.name);
-        page.line(format!("still alive: pid {} ({name}): {}", survivor.pid, survivor.why));
+        page.line(format!("still alive: {}", sanitize(&survivor.to_string())));
     }
 }
 
-/// Formats the identity of the agent's process.
 fn agent(identity: Option<&str>) -> String {
     let known =
         identity.and_then(ProcessIdentity::parse).map(|identity| format!("pid {}", identity.pid));
     known.unwrap_or_else(|| sanitize(identity.unwrap_or("-")))
 }
 
-/// Draws the process tree.
 fn tree(members: &[ProcessView]) -> Vec<String> {
     let mut children: BTreeMap<Option<i32>, Vec<&ProcessView>> = BTreeMap::new();
     for member in members {

@@ -2,20 +2,17 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use kennel_keeper::journal::{JournalItem, JournalReader, STDERR, STDOUT};
 use kennel_keeper::protocol::{KeeperReport, PeerRole};
 use kennel_keeper::{KeeperClient, KeeperClientError};
+use kennel_types::Phase;
 use kennel_types::api::OsText;
-use kennel_types::{Phase, SessionView};
-use rustix::event::{PollFd, PollFlags};
-use rustix::termios::isatty;
 use serde::Serialize;
 
 use super::refuse_adopted;
 use crate::command_prelude::*;
-use crate::foreground::{self, QueryFilter, ScreenTracker, Signals, missing};
+use crate::foreground::{self, QueryFilter, ScreenTracker, missing};
 use crate::print::print_error;
 use crate::timestamp::{self, parse_since};
 
@@ -49,7 +46,6 @@ pub(crate) struct LogsArgs {
     session: String,
 }
 
-/// How many lines to show from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tail {
     All,
@@ -65,7 +61,6 @@ fn parse_tail(text: &str) -> Result<Tail, String> {
     }
 }
 
-/// The stream to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StreamChoice {
     /// Standard output, or the terminal
@@ -82,21 +77,19 @@ impl StreamChoice {
     }
 }
 
-/// Shows the output.
-pub(crate) fn logs(home: &HomeDir, args: &LogsArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn logs(daemon: &DaemonClient, args: &LogsArgs) -> Result<u8, CommandError> {
     let session = daemon.session(&args.session)?;
     refuse_adopted(&session, "its output is only in its own terminal")?;
     let folder = Path::new(&session.folder);
     // Connected before the first read, so that no output is missed.
-    let keeper = if args.follow { find_keeper(&daemon, &session)? } else { None };
+    let keeper = if args.follow { find_keeper(daemon, &session)? } else { None };
     let mut reader =
         JournalReader::open(&folder.join("journal")).context("can't read the output")?;
     seek_start(&mut reader, args).context("can't read the output")?;
     let mut printer = LogPrinter::new(args, session.spec.terminal.is_some());
     // After a signal, the terminal must be reset.
     let signals = printer.mute.is_some().then(Signals::listen).transpose();
-    let signals = signals.map_err(CommandError::internal)?;
+    let signals = signals?;
     printer.drain(&mut reader)?;
     let signal = match &keeper {
         Some(keeper) => follow(keeper, &mut reader, &mut printer, signals.as_ref())?,
@@ -119,8 +112,7 @@ fn find_keeper(
         if keeper.is_some() || !matches!(phase, Phase::Reserved | Phase::Launching) {
             return Ok(keeper);
         }
-        foreground::poll(&mut [], Some(Instant::now() + CHECK_INTERVAL))
-            .map_err(CommandError::internal)?;
+        poll(&mut [], Some(Instant::now() + CHECK_INTERVAL))?;
         phase = daemon.session(&session.id)?.phase;
     }
 }
@@ -134,7 +126,7 @@ fn follow(
 ) -> Result<Option<i32>, CommandError> {
     loop {
         if let Some(signals) = signals
-            && let Some(signal) = signals.next_end().map_err(CommandError::internal)?
+            && let Some(signal) = signals.next_end()?
         {
             return Ok(Some(signal));
         }
@@ -147,9 +139,9 @@ fn follow(
             Ok(None) => {
                 let mut fds = vec![PollFd::new(keeper, PollFlags::IN)];
                 fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
-                foreground::poll(&mut fds, None).map_err(CommandError::internal)?;
+                poll(&mut fds, None)?;
             }
-            Err(error) => return Err(CommandError::internal(error)),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -173,7 +165,6 @@ fn seek_start(reader: &mut JournalReader, args: &LogsArgs) -> io::Result<()> {
     Ok(())
 }
 
-/// A chunk of output in JSON.
 #[derive(Debug, Serialize)]
 struct LogChunk {
     offset: u64,
@@ -182,7 +173,6 @@ struct LogChunk {
     data: OsText,
 }
 
-/// A gap in the output in JSON.
 #[derive(Debug, Serialize)]
 struct LogGap {
     offset: u64,
@@ -190,14 +180,12 @@ struct LogGap {
     why: String,
 }
 
-/// Prints output in the requested format.
 struct LogPrinter {
     stream: Option<StreamChoice>,
     timestamps: bool,
     json: bool,
     /// Set if the output comes from a terminal and goes to one.
     mute: Option<QueryFilter>,
-    /// The modes that the output has set in our terminal.
     tracker: ScreenTracker,
     /// Whether the next byte starts a line, for standard output and standard error.
     at_line_start: [bool; 2],

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use kennel_types::Permissions;
 use kennel_types::api::{CreateMemberRequest, MemberView};
-use kennel_types::{Permissions, TokenUsage};
 
 use super::{asked_by, for_each};
-use crate::ask::{AgentArgs, dollars, tokens};
+use crate::ask::{AgentArgs, used};
 use crate::command_prelude::*;
 use crate::run::client_env;
 
@@ -79,28 +79,17 @@ struct MemberRmArgs {
     names: Vec<String>,
 }
 
-/// Runs the verb.
-pub(crate) fn member(home: &HomeDir, args: &MemberArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn member(daemon: &DaemonClient, args: &MemberArgs) -> Result<u8, CommandError> {
     match &args.verb {
-        MemberVerb::Add(args) => add(&daemon, args),
+        MemberVerb::Add(args) => add(daemon, args),
         MemberVerb::List(args) => {
             let members: Vec<MemberView> = daemon.get("/v1/members")?;
-            if args.json {
-                print::json(&members)?;
-            } else {
-                print(&list(&members, print::width(), ColorMode::of_stdout()))?;
-            }
-            Ok(0)
+            let text = || list(&members, print::width(), ColorMode::of_stdout());
+            print::json_or_text(args.json, &members, text)
         }
         MemberVerb::Show(args) => {
             let member: MemberView = daemon.get(&path(&args.name))?;
-            if args.json {
-                print::json(&member)?;
-            } else {
-                print(&details(&member))?;
-            }
-            Ok(0)
+            print::json_or_text(args.json, &member, || details(&member))
         }
         MemberVerb::Rm(args) => for_each(&args.names, |name| {
             let by = escape(&asked_by("member rm"));
@@ -158,21 +147,19 @@ fn list(members: &[MemberView], width: Option<usize>, ink: ColorMode) -> String 
             Cell::new(sanitize(&member.name)),
             Cell::new(sanitize(&member.seat.agent)),
             state,
-            Cell::new(member.last_verdict.map_or("-".to_owned(), |kind| kind.to_string())),
-            Cell::new(used(&member.usage)),
+            Cell::new(member.last_verdict.map_or_else(none, |kind| kind.to_string())),
+            Cell::new(used(&member.usage).unwrap_or_else(none)),
             Cell::new(sanitize(&member.cwd)),
         ]);
     }
     table.text(width, ink)
 }
 
-fn used(usage: &TokenUsage) -> String {
-    let parts: Vec<_> = [tokens(usage), dollars(usage)].into_iter().flatten().collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+fn none() -> String {
+    "-".to_owned()
 }
 
 fn details(member: &MemberView) -> String {
-    let none = || "-".to_owned();
     let mut lines = vec![
         ("name", sanitize(&member.name)),
         ("agent", sanitize(&member.seat.agent)),
@@ -182,7 +169,7 @@ fn details(member: &MemberView) -> String {
         ("permissions", permissions(member.seat.permissions).to_owned()),
         ("conversation", member.conversation.as_deref().map_or_else(none, sanitize)),
         ("attempts", member.attempts.to_string()),
-        ("usage", used(&member.usage)),
+        ("usage", used(&member.usage).unwrap_or_else(none)),
         ("last verdict", member.last_verdict.map_or_else(none, |kind| kind.to_string())),
         ("added", member.created_at.clone()),
     ];

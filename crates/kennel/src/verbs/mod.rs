@@ -10,7 +10,6 @@ pub(crate) mod dashboard;
 pub(crate) mod events;
 pub(crate) mod forget;
 pub(crate) mod inspect;
-pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod member;
 pub(crate) mod prune;
@@ -20,7 +19,6 @@ pub(crate) mod rescue;
 pub(crate) mod rm;
 pub(crate) mod send;
 pub(crate) mod signal;
-mod signal_name;
 pub(crate) mod stop;
 pub(crate) mod strays;
 #[cfg(test)]
@@ -32,17 +30,16 @@ pub(crate) mod worktrees;
 
 use std::fmt::Display;
 
-use kennel_types::{Exit, SessionView, StartedBy};
+use kennel_types::{Exit, StartedBy};
 
 use crate::command_error::report;
 use crate::command_prelude::*;
 
 /// Identifies this command in the event log.
-fn asked_by(verb: &str) -> String {
+pub(crate) fn asked_by(verb: &str) -> String {
     format!("kennel {verb} (user {})", rustix::process::getuid().as_raw())
 }
 
-/// Returns the name of a session, or its id.
 fn called(session: &SessionView) -> &str {
     session.name.as_deref().unwrap_or(&session.id)
 }
@@ -54,11 +51,10 @@ fn refuse_adopted(session: &SessionView, what: &str) -> Result<(), CommandError>
     }
     let called = called(session);
     let text = format!("session {called} is an adopted process: {what}");
-    Err(CommandError::because(exit_code::REFUSED, text)
+    Err(CommandError::refused(text)
         .hint(format!("`kennel inspect {called}` shows what is known about it")))
 }
 
-/// Formats an exit status.
 fn exit_text(exit: Option<&Exit>) -> String {
     match exit {
         None => "-".to_owned(),
@@ -68,7 +64,7 @@ fn exit_text(exit: Option<&Exit>) -> String {
         }
         Some(Exit::Signal { signal, core, .. }) => {
             let core = if *core { ", core" } else { "" };
-            format!("{} ({}{core})", 128 + signal, signal_name::name(*signal))
+            format!("{} ({}{core})", 128 + signal, signal::name(*signal))
         }
         Some(Exit::NeverRan) => "never ran".to_owned(),
         Some(Exit::Unknown { .. }) => "unknown".to_owned(),
@@ -94,10 +90,7 @@ fn for_each<S: Display>(
             worst = worst.max(report(failure));
         }
     }
-    match worst {
-        0 => Ok(0),
-        code => Err(CommandError::already_reported(code)),
-    }
+    Ok(worst)
 }
 
 const _: () = assert!(exit_code::REFUSED < exit_code::STILL_ALIVE, "the worst is the largest");

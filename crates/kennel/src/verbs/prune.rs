@@ -1,10 +1,9 @@
 //! `kennel prune`: removes all ended sessions.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
+use kennel_types::SessionId;
 use kennel_types::api::{PruneRequest, PruneResponse};
-use kennel_types::{SessionId, SessionView};
 
 use crate::command_prelude::*;
 
@@ -19,9 +18,7 @@ pub(crate) struct PruneArgs {
     dry_run: bool,
 }
 
-/// Removes the sessions and prints their names and ids.
-pub(crate) fn prune(home: &HomeDir, args: &PruneArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn prune(daemon: &DaemonClient, args: &PruneArgs) -> Result<u8, CommandError> {
     let older_than_ms =
         args.older_than.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     // Their names are needed after the removal.

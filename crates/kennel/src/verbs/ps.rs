@@ -1,6 +1,6 @@
 //! `kennel ps`: lists sessions.
 
-use kennel_types::{Phase, ReadyState, RelaunchState, SessionView};
+use kennel_types::{Phase, ReadyState, RelaunchState};
 
 use super::exit_text;
 use crate::command_prelude::*;
@@ -22,9 +22,7 @@ pub(crate) struct PsArgs {
     json: bool,
 }
 
-/// Lists sessions.
-pub(crate) fn ps(home: &HomeDir, args: &PsArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn ps(daemon: &DaemonClient, args: &PsArgs) -> Result<u8, CommandError> {
     let sessions = daemon.sessions(args.all)?;
     if args.json {
         print::json(&sessions)?;
@@ -100,12 +98,7 @@ fn notes(sessions: &[SessionView]) -> String {
         let id = &session.id;
         if session.phase < Phase::Reaped {
             for survivor in &session.survivors {
-                notes += &format!(
-                    "{id}: still alive: pid {} ({}): {}\n",
-                    survivor.pid,
-                    sanitize(&survivor.name),
-                    survivor.why
-                );
+                notes += &format!("{id}: still alive: {}\n", sanitize(&survivor.to_string()));
             }
         }
         if session.phase == Phase::Lost {

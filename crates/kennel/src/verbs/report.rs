@@ -1,7 +1,6 @@
 //! `kennel report`: reports of an agent, or its hooks, about itself.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use kennel_types::api::ReportRequest;
 use kennel_types::{AgentReport, LaunchToken, Percent, Title};
@@ -50,7 +49,6 @@ fn parse_percent(text: &str) -> Result<Percent, String> {
     Percent::try_from(number).map_err(|_| wrong())
 }
 
-/// Sends the report.
 pub(crate) fn report(home: &HomeDir, args: ReportArgs) -> Result<u8, CommandError> {
     let report = match args.what {
         ReportVerb::Ready => AgentReport::Ready,
@@ -65,7 +63,6 @@ pub(crate) fn report(home: &HomeDir, args: ReportArgs) -> Result<u8, CommandErro
     Ok(0)
 }
 
-/// Returns a variable that is not empty.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -76,7 +73,6 @@ fn outside() -> CommandError {
     )
 }
 
-/// Returns the token of our launch.
 fn token() -> Result<LaunchToken, CommandError> {
     let text = match (variable("KENNEL_TOKEN"), variable("KENNEL_TOKEN_FILE").map(PathBuf::from)) {
         (Some(token), _) => token,

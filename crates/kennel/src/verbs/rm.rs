@@ -17,9 +17,7 @@ pub(crate) struct RmArgs {
     sessions: Vec<String>,
 }
 
-/// Removes sessions.
-pub(crate) fn rm(home: &HomeDir, args: &RmArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn rm(daemon: &DaemonClient, args: &RmArgs) -> Result<u8, CommandError> {
     for_each(&args.sessions, |reference| {
         // Resolved now: another session may get the name later.
         let session = daemon.session(reference)?;
@@ -32,7 +30,7 @@ pub(crate) fn rm(home: &HomeDir, args: &RmArgs) -> Result<u8, CommandError> {
         } else if args.force {
             let request =
                 StopRequest { now: true, by: asked_by("rm --force"), ..StopRequest::default() };
-            stop::stop_quietly(&daemon, &session.id, &request)?;
+            stop::stop_quietly(daemon, &session.id, &request)?;
         }
         let removed = daemon.delete(&session_path(&session.id, ""));
         removed.map_err(|error| error.about(&session))?;

@@ -1,19 +1,16 @@
 //! `kennel stop`: stops sessions, all at the same time.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use kennel_types::api::{StopRequest, StopResponse, StopResult};
 use kennel_types::{Phase, StartedBy};
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, Rlimit};
-use rustix::termios::isatty;
 
 use super::{asked_by, called, ended_text};
 use crate::command_error::report;
 use crate::command_prelude::*;
 use crate::connect::find_inside;
-use crate::foreground::{self, NOTICE, Signals};
+use crate::foreground::NOTICE;
 use crate::quantity::span;
 
 #[derive(Debug, Args)]
@@ -36,7 +33,6 @@ pub(crate) struct StopArgs {
     sessions: Vec<String>,
 }
 
-/// A stop that was requested.
 struct PendingStop {
     session: String,
     sent: Sent,
@@ -46,7 +42,7 @@ struct PendingStop {
 /// Stops sessions and prints each result as soon as it is known.
 pub(crate) fn stop(home: &HomeDir, args: &StopArgs) -> Result<u8, CommandError> {
     if !args.all && args.sessions.is_empty() {
-        return Err(CommandError::because(exit_code::USAGE, "no session given")
+        return Err(CommandError::usage("no session given")
             .hint("`kennel ps` lists sessions; `kennel stop --all` stops all of them"));
     }
     if args.all && !args.from_inside {
@@ -71,11 +67,9 @@ pub(super) fn refuse_inside(home: &HomeDir) -> Result<(), CommandError> {
         "this command is inside session {session} ({}), which would be stopped, too",
         inside.mark
     );
-    Err(CommandError::because(exit_code::REFUSED, text)
-        .hint("run it outside of the session, or use --from-inside"))
+    Err(CommandError::refused(text).hint("run it outside of the session, or use --from-inside"))
 }
 
-/// Removes repeated names.
 fn once_each(named: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     named.iter().filter(|name| seen.insert(*name)).cloned().collect()
@@ -98,7 +92,7 @@ fn stop_all(
     request: &StopRequest,
 ) -> Result<u8, CommandError> {
     raise_descriptor_limit();
-    let signals = Signals::listen().map_err(CommandError::internal)?;
+    let signals = Signals::listen()?;
     // On a terminal, a slow stop is reported once.
     let terminal = isatty(rustix::stdio::stderr());
     let mut notice_at = (terminal && !request.now).then(|| Instant::now() + NOTICE);
@@ -111,7 +105,7 @@ fn stop_all(
         }
     }
     while !asked.is_empty() {
-        if let Some(signal) = signals.next_end().map_err(CommandError::internal)? {
+        if let Some(signal) = signals.next_end()? {
             if terminal {
                 start_line(false);
             }
@@ -125,7 +119,7 @@ fn stop_all(
         let mut fds =
             asked.iter().map(|one| PollFd::new(&one.sent, PollFlags::IN)).collect::<Vec<_>>();
         fds.push(PollFd::new(&signals, PollFlags::IN));
-        foreground::poll(&mut fds, notice_at).map_err(CommandError::internal)?;
+        poll(&mut fds, notice_at)?;
         let ready = fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>();
         let mut waiting = Vec::new();
         for (one, ready) in asked.into_iter().zip(ready) {
@@ -137,10 +131,7 @@ fn stop_all(
         }
         asked = waiting;
     }
-    match worst {
-        0 => Ok(0),
-        code => Err(CommandError::already_reported(code)),
-    }
+    Ok(worst)
 }
 
 /// Prints what a slow stop is waiting for.
@@ -200,7 +191,6 @@ fn settle(
     }
 }
 
-/// Formats the result of a stop.
 pub(super) fn result_line(answer: &StopResponse) -> String {
     let session = called(&answer.session);
     match answer.result {
@@ -214,12 +204,7 @@ pub(super) fn result_line(answer: &StopResponse) -> String {
         StopResult::StillAlive => {
             let mut line = format!("{session}: still alive; Kennel keeps trying");
             for survivor in &answer.survivors {
-                line += &format!(
-                    "\n  pid {} ({}): {}",
-                    survivor.pid,
-                    sanitize(&survivor.name),
-                    survivor.why
-                );
+                line += &format!("\n  {}", sanitize(&survivor.to_string()));
             }
             line
         }

@@ -15,32 +15,19 @@ pub(crate) struct StraysArgs {
     json: bool,
 }
 
-/// Lists strays, or ends them.
-pub(crate) fn strays(home: &HomeDir, args: &StraysArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn strays(daemon: &DaemonClient, args: &StraysArgs) -> Result<u8, CommandError> {
     if args.end {
-        return end(&daemon, args.json);
+        return end(daemon, args.json);
     }
     let found: StraysView = daemon.get("/v1/strays")?;
-    if args.json {
-        print::json(&found)?;
-    } else {
-        print(&text(&found, print::width(), ColorMode::of_stdout()))?;
-    }
-    Ok(0)
+    let text = || text(&found, print::width(), ColorMode::of_stdout());
+    print::json_or_text(args.json, &found, text)
 }
 
 fn end(daemon: &DaemonClient, json: bool) -> Result<u8, CommandError> {
     let ended: StraysEnded = daemon.post("/v1/strays/end", &serde_json::json!({}))?;
-    if json {
-        print::json(&ended)?;
-    } else {
-        print(&ended_text(&ended))?;
-    }
-    match ended.still_alive.is_empty() {
-        true => Ok(0),
-        false => Err(CommandError::already_reported(exit_code::STILL_ALIVE)),
-    }
+    print::json_or_text(json, &ended, || ended_text(&ended))?;
+    Ok(if ended.still_alive.is_empty() { 0 } else { exit_code::STILL_ALIVE })
 }
 
 fn ended_text(ended: &StraysEnded) -> String {
@@ -55,7 +42,6 @@ fn ended_text(ended: &StraysEnded) -> String {
     list(&ended.ended, "ended") + &list(&ended.still_alive, "still alive")
 }
 
-/// Formats the strays.
 fn text(found: &StraysView, width: Option<usize>, ink: ColorMode) -> String {
     let mut out = String::new();
     if found.strays.is_empty() {

@@ -75,9 +75,7 @@ struct TokenRevokeArgs {
     names: Vec<String>,
 }
 
-/// Runs the verb.
-pub(crate) fn token(home: &HomeDir, args: &TokenArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn token(daemon: &DaemonClient, args: &TokenArgs) -> Result<u8, CommandError> {
     match &args.verb {
         TokenVerb::Show(args) => print_secret(&daemon.get("/v1/access/token")?, args),
         TokenVerb::New(args) => {
@@ -89,7 +87,7 @@ pub(crate) fn token(home: &HomeDir, args: &TokenArgs) -> Result<u8, CommandError
             }
             print_secret(&created, &args.print)
         }
-        TokenVerb::List(args) => list(&daemon, args),
+        TokenVerb::List(args) => list(daemon, args),
         TokenVerb::Rotate(args) => {
             let path = format!("/v1/access/tokens/{}/rotate", escape(&args.name));
             let created: SecretView = daemon.post(&path, &serde_json::json!({}))?;
@@ -117,22 +115,12 @@ fn closed(connections: u64) -> String {
 }
 
 fn print_secret(created: &SecretView, args: &TokenJsonArgs) -> Result<u8, CommandError> {
-    if args.json {
-        print::json(created)?;
-    } else {
-        print(&format!("{}\n", created.secret))?;
-    }
-    Ok(0)
+    print::json_or_text(args.json, created, || format!("{}\n", created.secret))
 }
 
 fn list(daemon: &DaemonClient, args: &TokenJsonArgs) -> Result<u8, CommandError> {
     let tokens: Vec<TokenView> = daemon.get("/v1/access/tokens")?;
-    if args.json {
-        print::json(&tokens)?;
-    } else {
-        print(&table(&tokens, ColorMode::of_stdout()))?;
-    }
-    Ok(0)
+    print::json_or_text(args.json, &tokens, || table(&tokens, ColorMode::of_stdout()))
 }
 
 fn table(tokens: &[TokenView], ink: ColorMode) -> String {

@@ -1,7 +1,5 @@
 //! `kennel wait`: waits until sessions have ended.
 
-use kennel_types::SessionView;
-
 use crate::command_error::report;
 use crate::command_prelude::*;
 use crate::session_outcome::SessionOutcome;
@@ -17,10 +15,8 @@ pub(crate) struct WaitArgs {
     sessions: Vec<String>,
 }
 
-/// Waits, and returns the exit code of the last named session.
-pub(crate) fn wait(home: &HomeDir, args: &WaitArgs) -> Result<u8, CommandError> {
+pub(crate) fn wait(daemon: &DaemonClient, args: &WaitArgs) -> Result<u8, CommandError> {
     let unknown = |failure: CommandError| failure.code(exit_code::UNKNOWN);
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     // Resolved first: another session may get the name later.
     let found = args.sessions.iter().map(|session| daemon.session(session)).collect::<Vec<_>>();
     let mut ended: Vec<SessionView> = Vec::new();
@@ -45,11 +41,10 @@ pub(crate) fn wait(home: &HomeDir, args: &WaitArgs) -> Result<u8, CommandError> 
     }
     match last {
         Ok(at) => ended.get(at).map_or(Ok(0), |session| SessionOutcome::of(session).exit_code()),
-        Err(code) => Err(CommandError::already_reported(code)),
+        Err(code) => Ok(code),
     }
 }
 
-/// Formats the exit code.
 fn code(session: &SessionView) -> String {
     match SessionOutcome::of(session) {
         SessionOutcome::Ended(code) => code.to_string(),

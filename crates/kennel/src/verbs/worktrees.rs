@@ -5,7 +5,6 @@ use std::io::{self, BufRead};
 
 use kennel_types::api::{LossesView, WorktreeLosses, WorktreesView};
 use kennel_types::{WorktreeState, WorktreeView};
-use rustix::termios::isatty;
 
 use super::{asked_by, for_each};
 use crate::command_prelude::*;
@@ -43,19 +42,13 @@ struct WorktreesRmArgs {
     worktrees: Vec<String>,
 }
 
-/// Lists worktrees, or removes some.
-pub(crate) fn worktrees(home: &HomeDir, args: &WorktreesArgs) -> Result<u8, CommandError> {
-    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+pub(crate) fn worktrees(daemon: &DaemonClient, args: &WorktreesArgs) -> Result<u8, CommandError> {
     if let Some(WorktreesVerb::Rm(args)) = &args.verb {
-        return for_each(&args.worktrees, |reference| remove(&daemon, args, reference));
+        return for_each(&args.worktrees, |reference| remove(daemon, args, reference));
     }
     let found: WorktreesView = daemon.get("/v1/worktrees")?;
-    if args.json {
-        print::json(&found)?;
-    } else {
-        print(&text(&found, print::width(), ColorMode::of_stdout()))?;
-    }
-    Ok(0)
+    let text = || text(&found, print::width(), ColorMode::of_stdout());
+    print::json_or_text(args.json, &found, text)
 }
 
 fn remove(
@@ -72,7 +65,7 @@ fn remove(
         let found: WorktreeLosses = ask("GET", &format!("{path}/losses"))?;
         print(&would_be_lost(&found))?;
         if !confirmed()? {
-            return Err(CommandError::because(exit_code::REFUSED, "not removed"));
+            return Err(CommandError::refused("not removed"));
         }
     }
     let by = escape(&asked_by("worktrees rm"));
@@ -84,7 +77,7 @@ fn remove(
 fn confirmed() -> Result<bool, CommandError> {
     print("Remove it? [y/N] ")?;
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(CommandError::internal)?;
+    io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
@@ -104,7 +97,6 @@ fn was_lost(removed: &WorktreeLosses) -> String {
     }
 }
 
-/// Formats the losses, one per line.
 fn losses(losses: &LossesView) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
@@ -134,7 +126,6 @@ fn losses(losses: &LossesView) -> String {
     out
 }
 
-/// Formats the worktrees.
 fn text(found: &WorktreesView, width: Option<usize>, ink: ColorMode) -> String {
     if found.worktrees.is_empty() {
         return "no worktrees\n".to_owned();
@@ -175,7 +166,6 @@ fn state(worktree: &WorktreeView) -> (&'static str, TextStyle) {
     }
 }
 
-/// Formats why a worktree still exists.
 pub(crate) fn why(worktree: &WorktreeView) -> Option<String> {
     let name = worktree.name.as_deref().unwrap_or(&worktree.session);
     if let Some(why) = &worktree.kept_because {

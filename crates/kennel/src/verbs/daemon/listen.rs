@@ -85,7 +85,6 @@ impl ListenArgs {
         })
     }
 
-    /// Whether a flag requests a listener.
     pub(super) fn is_asked(&self) -> bool {
         self.listen.is_some()
     }

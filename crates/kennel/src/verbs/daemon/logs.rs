@@ -5,11 +5,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify;
 
 use crate::command_prelude::*;
-use crate::foreground;
 use crate::print::bytes;
 
 const LOG: &str = "daemon.log";
@@ -31,17 +29,15 @@ pub(crate) fn logs(home: &HomeDir, args: &DaemonLogsArgs) -> Result<u8, CommandE
     // The watch starts before the first read, so that no line is missed.
     let watch = if args.follow { Some(watch(&folder)?) } else { None };
     let mut log = RotatedLog::open(folder.join(LOG)).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => CommandError::because(
-            exit_code::REFUSED,
-            "there is no log: no daemon has run for this home",
-        ),
+        io::ErrorKind::NotFound => {
+            CommandError::refused("there is no log: no daemon has run for this home")
+        }
         _ => CommandError::internal(anyhow::Error::from(error).context("can't read the log")),
     })?;
     bytes(last_lines(&log.rest().context("can't read the log")?, args.tail))?;
     let Some(watch) = watch else { return Ok(0) };
     loop {
-        foreground::poll(&mut [PollFd::new(&watch, PollFlags::IN)], None)
-            .map_err(CommandError::internal)?;
+        readable(&watch, None)?;
         let mut events = [0; 4096];
         // The events don't matter: the file is read again.
         rustix::io::read(&watch, &mut events)
@@ -64,7 +60,6 @@ fn watch(folder: &Path) -> Result<rustix::fd::OwnedFd, CommandError> {
         .map_err(CommandError::setup)
 }
 
-/// A log file that is rotated.
 struct RotatedLog {
     path: PathBuf,
     file: File,
@@ -100,7 +95,6 @@ impl RotatedLog {
     }
 }
 
-/// Returns the last lines of a text.
 fn last_lines(text: &[u8], lines: usize) -> &[u8] {
     let body = text.strip_suffix(b"\n").unwrap_or(text);
     if lines == 0 {

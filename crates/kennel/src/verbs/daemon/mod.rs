@@ -8,7 +8,6 @@ mod unit;
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use kennel_types::api::{DaemonView, ListenState, ReplaceRequest};
@@ -51,7 +50,6 @@ enum DaemonVerb {
     Run(ListenArgs),
 }
 
-/// Runs the verb.
 pub(crate) fn daemon(home: &HomeDir, args: &DaemonArgs) -> Result<u8, CommandError> {
     match &args.verb {
         DaemonVerb::Start(args) => start(home, args),
@@ -93,14 +91,13 @@ fn running(view: &DaemonView) -> String {
     )
 }
 
-/// Replaces the running daemon with this program.
 fn restart(home: &HomeDir, args: &ListenArgs) -> Result<u8, CommandError> {
     let home = &args.apply(home)?;
     let Ok(daemon) = DaemonClient::connect(home, StartDaemon::Never) else {
         return start(home, args);
     };
     let before = daemon.view()?;
-    let program = own_program().map_err(CommandError::internal)?;
+    let program = own_program()?;
     hand_over(home)?;
     daemon.execute("/v1/daemon/replace", &ReplaceRequest { program: Some(program) })?;
     let mut retry = DaemonRetry::until(Instant::now() + REPLACE);
@@ -126,7 +123,6 @@ fn restart(home: &HomeDir, args: &ListenArgs) -> Result<u8, CommandError> {
     }
 }
 
-/// Returns the path of this program.
 fn own_program() -> anyhow::Result<String> {
     let path = std::env::current_exe().context("can't find the path of this program")?;
     let path = path.to_str().ok_or_else(|| anyhow!("{} is not UTF-8", path.display()))?;

@@ -1,7 +1,5 @@
 //! `kennel daemon status`: shows whether the daemon runs, and its settings.
 
-use std::time::Duration;
-
 use kennel_types::api::{DaemonView, ListenState, ListenView, SettingsView};
 use serde_json::json;
 
@@ -25,12 +23,7 @@ pub(crate) fn status(home: &HomeDir, args: &DaemonStatusArgs) -> Result<u8, Comm
     match DaemonClient::connect(home, StartDaemon::Never) {
         Ok(daemon) => {
             let view = daemon.view()?;
-            if args.json {
-                print::json(&view)?;
-            } else {
-                print(&text(&view, timestamp::now_ms()))?;
-            }
-            Ok(0)
+            print::json_or_text(args.json, &view, || text(&view, timestamp::now_ms()))
         }
         Err(_) => not_running(home, args.json),
     }
@@ -67,7 +60,6 @@ sessions   {} live, {} launches recorded
     out
 }
 
-/// Formats the state of the TCP listener.
 fn listening(listen: &ListenView) -> String {
     match (listen.state, &listen.why) {
         (ListenState::Open, _) => format!("API        {}\n", listen.url),
@@ -120,7 +112,7 @@ fn not_running(home: &HomeDir, json: bool) -> Result<u8, CommandError> {
             "home": folder,
             "home_id": id,
         }))?;
-        return Err(CommandError::already_reported(exit_code::REFUSED));
+        return Ok(exit_code::REFUSED);
     }
     let text = match yard {
         None => "no daemon runs for this home".to_owned(),
@@ -132,7 +124,7 @@ fn not_running(home: &HomeDir, json: bool) -> Result<u8, CommandError> {
             format!("no daemon runs; yard {pid} with {keepers} starts one when needed")
         }
     };
-    Err(CommandError::because(exit_code::REFUSED, text))
+    Err(CommandError::refused(text))
 }
 
 #[cfg(test)]

@@ -1,17 +1,14 @@
 //! `kennel daemon stop`: stops all sessions and the daemon.
 
 use std::io;
-use std::time::{Duration, Instant};
 
 use kennel_sys::pidfd;
 use kennel_types::api::{ShutdownLine, ShutdownRequest, StopResult};
-use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 
 use crate::command_prelude::*;
 use crate::connect::YardStatus;
-use crate::foreground;
 use crate::verbs::stop::{refuse_inside, result_line};
 
 /// How long the processes may take to exit after their last response.
@@ -39,7 +36,7 @@ pub(crate) fn stop(home: &HomeDir, args: &DaemonStopArgs) -> Result<u8, CommandE
     }
     let daemon = match DaemonClient::connect(home, StartDaemon::Never) {
         Ok(daemon) => daemon,
-        Err(_) => match YardStatus::fetch(home).map_err(CommandError::internal)? {
+        Err(_) => match YardStatus::fetch(home)? {
             None => {
                 print_message("no daemon runs for this home");
                 return Ok(0);
@@ -58,17 +55,14 @@ pub(crate) fn stop(home: &HomeDir, args: &DaemonStopArgs) -> Result<u8, CommandE
     };
     let worst = print_each(&daemon, &request)?;
     for handle in &handles {
-        await_end(handle).map_err(CommandError::internal)?;
+        await_end(handle)?;
     }
     print(if args.keep {
         "daemon stopped; its sessions keep running\n"
     } else {
         "daemon stopped\n"
     })?;
-    match worst {
-        0 => Ok(0),
-        code => Err(CommandError::already_reported(code)),
-    }
+    Ok(worst)
 }
 
 /// Prints the result for each session until the daemon is done.
@@ -89,19 +83,14 @@ fn print_each(daemon: &DaemonClient, request: &ShutdownRequest) -> Result<u8, Co
     Err(RequestError::Lost(io::ErrorKind::UnexpectedEof.into()).into())
 }
 
-/// Opens a handle to one of Kennel's own processes; none if it has exited.
 fn handle(pid: i32) -> Option<OwnedFd> {
     pidfd::open(pid).ok().flatten()
 }
 
 fn await_end(process: &OwnedFd) -> io::Result<()> {
-    foreground::poll(
-        &mut [PollFd::new(process, PollFlags::IN)],
-        Some(Instant::now() + EXIT_TIMEOUT),
-    )
+    readable(process, Some(Instant::now() + EXIT_TIMEOUT))
 }
 
-/// Stops a yard that has no daemon.
 fn end_yard(yard: &YardStatus, keep: bool) -> Result<u8, CommandError> {
     if keep {
         let keepers = counted(yard.keepers, "keeper");
@@ -110,8 +99,8 @@ fn end_yard(yard: &YardStatus, keep: bool) -> Result<u8, CommandError> {
     }
     // The yard has just reported its pid over its socket.
     let Some(process) = handle(yard.pid) else { return Ok(0) };
-    let _sent_or_gone = pidfd::send(&process, Signal::TERM).map_err(CommandError::internal)?;
-    await_end(&process).map_err(CommandError::internal)?;
+    let _sent_or_gone = pidfd::send(&process, Signal::TERM)?;
+    await_end(&process)?;
     print_message(&format!("no daemon was running; yard {} was told to exit", yard.pid));
     Ok(0)
 }

@@ -2,9 +2,8 @@
 
 use crate::command_prelude::*;
 
-/// Prints the unit.
 pub(super) fn unit(home: &HomeDir) -> Result<u8, CommandError> {
-    let program = super::own_program().map_err(CommandError::internal)?;
+    let program = super::own_program()?;
     let config = home.config.named_by_flag().map(|path| path.display().to_string());
     print(&text(&program, &home.folder.to_string_lossy(), config.as_deref()))?;
     Ok(0)

@@ -1,24 +1,19 @@
 //! Ends the processes that were found: through the keeper if there is one, otherwise directly.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest};
 use kennel_keeper::{KeeperClient, KeeperClientError};
 use kennel_pen::{HostSupport, LeftoverEnd};
 use kennel_sys::pidfd;
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 use serde::Serialize;
 
 use super::find::{self, RescueFindings, RescuedSession};
 use super::process::{self, Killed};
 use crate::command_prelude::*;
-use crate::foreground::poll;
 
-/// How long a keeper may take to end its tree.
 const KEEPER: Duration = Duration::from_secs(10);
-/// How long a process may take to end.
 const PROCESS: Duration = Duration::from_secs(3);
 /// How often to search for strays, since one may start another.
 const ROUNDS: usize = 10;
@@ -127,7 +122,7 @@ fn by_keeper(folder: &Path) -> ByKeeper {
             }
             Ok(Some(_)) => {}
             Ok(None) if Instant::now() < deadline => {
-                if poll(&mut [PollFd::new(&client, PollFlags::IN)], Some(deadline)).is_err() {
+                if readable(&client, Some(deadline)).is_err() {
                     return ByKeeper::NoAnswer;
                 }
             }

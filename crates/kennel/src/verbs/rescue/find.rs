@@ -4,22 +4,19 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use kennel_keeper::KeeperClient;
 use kennel_keeper::protocol::{
     KeeperReport, KeeperRequest, KeeperState, LaunchStage, OUTCOME_FILE, OutcomeFile,
 };
 use kennel_pen::{HostSupport, PenName};
-use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FlockOperation;
 use serde::Serialize;
 
 use super::process;
 use crate::command_prelude::*;
-use crate::foreground::poll;
+use crate::connect::nothing_listens;
 
-/// How long a keeper may take to answer.
 const ANSWER: Duration = Duration::from_secs(1);
 
 /// Everything that was found. The names of the fields are stable.
@@ -32,7 +29,6 @@ pub(super) struct RescueFindings {
     pub(super) trouble: Vec<String>,
 }
 
-/// A session's folder and its content.
 #[derive(Debug, Serialize)]
 pub(super) struct RescuedSession {
     pub(super) id: String,
@@ -66,7 +62,6 @@ pub(super) enum LaunchLockState {
     Unknown,
 }
 
-/// A live keeper.
 #[derive(Debug, Serialize)]
 pub(super) struct RescuedKeeper {
     pub(super) pid: i32,
@@ -197,12 +192,7 @@ fn lock_state(path: &Path) -> io::Result<LaunchLockState> {
 fn ask_keeper(folder: &Path) -> io::Result<(Option<RescuedKeeper>, Option<KeeperState>)> {
     let client = match KeeperClient::connect(folder) {
         Ok(client) => client,
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
+        Err(error) if nothing_listens(&error) => {
             let pid = process::keeper_of(folder)?;
             return Ok((pid.map(|pid| RescuedKeeper { pid, stage: None }), None));
         }
@@ -221,7 +211,7 @@ fn await_state(client: &KeeperClient) -> Option<KeeperState> {
             Some((KeeperReport::State(state), _)) => return Some(*state),
             Some(_) => {}
             None if Instant::now() >= deadline => return None,
-            None => poll(&mut [PollFd::new(client, PollFlags::IN)], Some(deadline)).ok()?,
+            None => readable(client, Some(deadline)).ok()?,
         }
     }
 }

@@ -23,7 +23,6 @@ pub(crate) struct RescueArgs {
     json: bool,
 }
 
-/// Lists what was found, or ends it.
 pub(crate) fn rescue(home: &HomeDir, args: &RescueArgs) -> Result<u8, CommandError> {
     if args.end
         && let Some(inside) = find_inside(home)
@@ -32,29 +31,15 @@ pub(crate) fn rescue(home: &HomeDir, args: &RescueArgs) -> Result<u8, CommandErr
             "this command is inside a session of the home ({}) and would be ended, too",
             inside.mark
         );
-        return Err(
-            CommandError::because(exit_code::REFUSED, text).hint("run it outside of the session")
-        );
+        return Err(CommandError::refused(text).hint("run it outside of the session"));
     }
     let found = find::find(home);
     if !args.end {
-        if args.json {
-            print::json(&found)?;
-        } else {
-            print(&text(&found, ColorMode::of_stdout()))?;
-        }
-        return Ok(0);
+        return print::json_or_text(args.json, &found, || text(&found, ColorMode::of_stdout()));
     }
     let ended = end::end(home, &found);
-    if args.json {
-        print::json(&ended)?;
-    } else {
-        print(&ended.text())?;
-    }
-    match ended.still_alive.is_empty() {
-        true => Ok(0),
-        false => Err(CommandError::already_reported(exit_code::STILL_ALIVE)),
-    }
+    print::json_or_text(args.json, &ended, || ended.text())?;
+    Ok(if ended.still_alive.is_empty() { 0 } else { exit_code::STILL_ALIVE })
 }
 
 fn text(found: &RescueFindings, ink: ColorMode) -> String {

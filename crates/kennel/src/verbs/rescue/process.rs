@@ -7,16 +7,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use kennel_pen::{HOME_COOKIE, HomeId, ProcessIdentity, SESSION_COOKIE};
-use kennel_sys::identity::{Birth, ProcessStat};
+use kennel_sys::identity::ProcessStat;
 use kennel_sys::pidfd;
-use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
 use crate::connect::{cookie, holds_file_in};
-use crate::foreground::poll;
+use crate::poll::readable;
 
-/// Returns all pids.
 pub(super) fn all() -> io::Result<Vec<i32>> {
     let names = fs::read_dir("/proc")?.flatten();
     Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
@@ -50,12 +48,10 @@ pub(super) fn keeps(pid: i32, folder: &Path) -> bool {
     name.trim_end() == "kennel-keeper" && holds_file_in(pid, folder)
 }
 
-/// Finds the keeper of the session with this folder.
 pub(super) fn keeper_of(folder: &Path) -> io::Result<Option<i32>> {
     Ok(all()?.into_iter().find(|pid| keeps(*pid, folder)))
 }
 
-/// The result of a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Killed {
@@ -87,7 +83,7 @@ pub(super) fn kill_handle(process: &OwnedFd, deadline: Instant) -> io::Result<Ki
         pidfd::SignalDelivery::NotPermitted => return Ok(Killed::NotPermitted),
         pidfd::SignalDelivery::Yes => {}
     }
-    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(deadline))?;
+    readable(process, Some(deadline))?;
     let ended = pidfd::has_ended(process.as_fd())?;
     Ok(if ended { Killed::Yes } else { Killed::StillAlive })
 }
@@ -115,7 +111,6 @@ pub(super) fn suspend_tree(root: i32, handle: &OwnedFd) -> io::Result<Vec<(i32, 
     }
 }
 
-/// Returns the pids of all descendants.
 fn descendants(root: i32) -> io::Result<Vec<i32>> {
     let mut parents = Vec::new();
     for pid in all()? {
@@ -138,30 +133,11 @@ fn descendants(root: i32) -> io::Result<Vec<i32>> {
 
 /// Opens the agent whose identity a keeper has recorded, if it lives.
 pub(super) fn agent(lines: &[String]) -> io::Result<Option<(ProcessIdentity, OwnedFd)>> {
-    let Some(identity) = lines.iter().find_map(|line| identity(line)) else { return Ok(None) };
+    let identity =
+        lines.iter().find_map(|line| ProcessIdentity::parse(line.strip_prefix("agent ")?));
+    let Some(identity) = identity else { return Ok(None) };
     let Some(process) = identity.open()? else { return Ok(None) };
     Ok((!pidfd::has_ended(process.as_fd())?).then_some((identity, process)))
-}
-
-/// Parses the identity of an agent in a line of its keeper.
-fn identity(line: &str) -> Option<ProcessIdentity> {
-    let rest = line.strip_prefix("agent ")?;
-    if let Some(identity) = ProcessIdentity::parse(rest) {
-        return Some(identity);
-    }
-    let words = rest.split(' ').collect::<Vec<_>>();
-    let [pid, kind, birth, "boot", boot, "namespace", namespace] = words[..] else { return None };
-    let birth = birth.parse().ok()?;
-    Some(ProcessIdentity {
-        boot: boot.to_owned(),
-        pid_namespace: namespace.parse().ok()?,
-        pid: pid.parse().ok()?,
-        birth: match kind {
-            "inode" => Birth::Inode(birth),
-            "tick" => Birth::Tick(birth),
-            _ => return None,
-        },
-    })
 }
 
 #[cfg(test)]
@@ -228,15 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn parses_the_identity_of_an_agent() {
-        let identity = identity("agent 7 inode 99 boot b-o-o-t namespace 5").unwrap();
-        assert_eq!(
-            (identity.pid, identity.birth, identity.pid_namespace),
-            (7, Birth::Inode(99), 5)
-        );
-        assert_eq!(super::identity(&format!("agent {}", identity.to_record())), Some(identity));
+    fn opens_the_recorded_agent_if_it_lives() {
+        let own = rustix::process::getpid().as_raw_pid();
+        let handle = pidfd::open(own).unwrap().unwrap();
+        let identity = ProcessIdentity::new(handle.as_fd(), own).unwrap();
+        let lines = ["keeper 7".to_owned(), format!("agent {}", identity.to_record())];
+        assert_eq!(agent(&lines).unwrap().unwrap().0, identity);
         for line in ["", "keeper 7", "agent x inode 9 boot b namespace 5", "agent 7"] {
-            assert_eq!(super::identity(line), None, "{line}");
+            assert!(agent(&[line.to_owned()]).unwrap().is_none(), "{line}");
         }
     }
 }

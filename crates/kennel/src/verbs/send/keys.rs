@@ -13,7 +13,6 @@ const SHIFT: u8 = 1;
 const ALT: u8 = 2;
 const CONTROL: u8 = 4;
 
-/// The encoding of a special key.
 #[derive(Debug, Clone, Copy)]
 enum Special {
     /// Plain bytes, independent of Shift and Control.

@@ -8,32 +8,29 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use kennel_keeper::journal::{JournalItem, JournalReader, STDERR};
+use kennel_types::Phase;
 use kennel_types::api::InputRequest;
-use kennel_types::{Phase, SessionView};
 
 use super::refuse_adopted;
 use crate::command_prelude::*;
 use crate::foreground::ScreenTracker;
 use keys::CursorKeys;
 
-/// The maximum size of one request.
 const CHUNK: usize = 4 * 1024;
 /// How much of the journal is searched for terminal modes.
 const LOOKBACK: u64 = 1024 * 1024;
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
+const KEYS: &str = "\
 Keys: Enter Tab BTab Space BSpace Escape Up Down Left Right Home End PageUp
 PageDown Insert Delete F1 to F12; C-x (Control), M-x (Alt), C-M-x, S-Up.
 Other words are sent as text.
 
   kennel send fix 'and now run the tests' --enter
   kennel send --keys fix Escape :wq Enter
-  git diff | kennel send fix -
+  git diff | kennel send fix -";
 
-Exit codes: 0 on success; 1 if the request was refused or the session does not
-exist; 201 for an invalid command line; 202 if home or daemon can't be used;
-207 if Kennel itself failed.")]
+#[derive(Debug, Args)]
+#[command(after_help = format!("{KEYS}\n\n{}", exit_code::SHORT_HELP))]
 pub(crate) struct SendArgs {
     /// Interpret TEXT as key names, like tmux
     #[arg(short, long)]
@@ -52,11 +49,10 @@ pub(crate) struct SendArgs {
     text: Vec<OsString>,
 }
 
-/// Sends input.
 pub(crate) fn send(home: &HomeDir, args: &SendArgs) -> Result<u8, CommandError> {
     if args.text.len() > 1 && !args.keys {
         let text = "only one TEXT is allowed: put it in quotes, or use --keys";
-        return Err(CommandError::because(exit_code::USAGE, text));
+        return Err(CommandError::usage(text));
     }
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let session = daemon.session(&args.session)?;
@@ -84,7 +80,7 @@ fn bytes(args: &SendArgs, session: &SessionView) -> Result<Vec<u8>, CommandError
         None => Ok(word.as_bytes().to_vec()),
     });
     let words = words.collect::<Result<Vec<_>, _>>();
-    Ok(words.map_err(|error| CommandError::because(exit_code::USAGE, error))?.concat())
+    Ok(words.map_err(CommandError::usage)?.concat())
 }
 
 /// Finds out from the output whether the program has requested another encoding of cursor keys.

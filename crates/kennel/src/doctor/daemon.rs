@@ -1,9 +1,9 @@
-//! Checks of failed cleanup and of kept worktrees.
+//! What the daemon reports: failed cleanup, kept worktrees, and the API over TCP.
 
-use kennel_types::api::WorktreesView;
-use kennel_types::{Phase, SessionView, WorktreeState};
+use kennel_types::api::{ListenState, ListenView, WorktreesView};
+use kennel_types::{Phase, WorktreeState};
 
-use super::finding::{Finding, FindingState};
+use super::Finding;
 use crate::command_prelude::*;
 
 /// Returns nothing if no daemon runs: the doctor starts none.
@@ -14,13 +14,25 @@ pub(super) fn findings(home: Option<&HomeDir>) -> Vec<Finding> {
     };
     let sessions = daemon.sessions(true);
     let worktrees = daemon.get::<WorktreesView>("/v1/worktrees");
-    match (sessions, worktrees) {
+    let mut findings: Vec<_> = match (sessions, worktrees) {
         (Ok(sessions), Ok(worktrees)) => {
             [owed(&sessions), kept(&worktrees)].into_iter().flatten().collect()
         }
         (Err(error), _) | (_, Err(error)) => {
             let text = format!("can't ask the daemon about pending cleanup: {error}");
-            vec![Finding::new("owed", FindingState::Bad, text)]
+            vec![Finding::bad("owed", text)]
+        }
+    };
+    findings.extend(daemon.view().ok().and_then(|view| view.listen).map(|listen| api(&listen)));
+    findings
+}
+
+fn api(listen: &ListenView) -> Finding {
+    match listen.state {
+        ListenState::Open => Finding::good("api", listen.url.clone()),
+        ListenState::Failing => {
+            let why = listen.why.as_deref().unwrap_or("unknown");
+            Finding::bad("api", format!("not listening on TCP: {why}"))
         }
     }
 }
@@ -41,11 +53,11 @@ fn owed(sessions: &[SessionView]) -> Option<Finding> {
         owed.failures,
         owed.why.as_deref().unwrap_or("unknown"),
     );
-    Some(Finding::new("owed", FindingState::Bad, text))
+    Some(Finding::bad("owed", text))
 }
 
 fn kept(found: &WorktreesView) -> Option<Finding> {
     let kept = found.worktrees.iter().filter(|tree| tree.state == WorktreeState::Kept).count();
     let text = format!("{} kept (see `kennel worktrees`)", counted(kept, "worktree"));
-    (kept > 0).then(|| Finding::new("worktrees", FindingState::Good, text))
+    (kept > 0).then(|| Finding::good("worktrees", text))
 }

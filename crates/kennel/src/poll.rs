@@ -1,9 +1,10 @@
-//! Waits for several file descriptors.
+//! Waits for file descriptors.
 
 use std::io;
 use std::time::Instant;
 
-use rustix::event::{PollFd, Timespec};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::AsFd;
 use rustix::io::Errno;
 
 /// Waits until one of them is ready, or until a time. Returns early on a signal: callers check
@@ -20,4 +21,9 @@ pub(crate) fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Waits until this one is readable, or until a time. Returns early on a signal.
+pub(crate) fn readable(fd: impl AsFd, until: Option<Instant>) -> io::Result<()> {
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], until)
 }
