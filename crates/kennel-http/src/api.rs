@@ -1,31 +1,31 @@
 //! The state that all routes share, and the router.
 
+use std::convert::Infallible;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, FromRequestParts};
 use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use kennel_daemon::{ApiError, ApiErrorKind, DaemonHandle, ServerSetup};
+use kennel_web::Site;
 
 use crate::access::Access;
 use crate::error::ErrorResponse;
+use crate::extract::MAX_BODY;
 use crate::observe::ObserveState;
 use crate::stream::limits::StreamLimits;
 use crate::{HttpConfig, endpoint, endpoints};
 
-/// The longest request body: an environment may be large, and so may a prompt.
-pub(crate) const MAX_BODY: usize = 16 << 20;
-
-/// The state of the API. Clones share it.
+/// The state of the API, which handlers take as an argument. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Api(Arc<ApiState>);
 
-/// What a request may need.
 #[derive(Debug)]
 pub(crate) struct ApiState {
     pub(crate) daemon: DaemonHandle,
@@ -42,12 +42,20 @@ impl Deref for Api {
     }
 }
 
+impl FromRequestParts<Self> for Api {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(_: &mut Parts, api: &Self) -> Result<Self, Infallible> {
+        Ok(api.clone())
+    }
+}
+
 impl Api {
     pub(crate) fn new(config: HttpConfig, setup: ServerSetup) -> Self {
-        let access = crate::access(&config, &setup);
-        let daemon = setup.daemon;
-        let observe = ObserveState::new(config.doctor, daemon.shutdown_signal());
+        let observe = ObserveState::new(config.doctor, setup.daemon.shutdown_signal());
         let streams = StreamLimits::new(config.write_timeout);
+        let site = config.web.map_or_else(Site::built_in, Site::in_folder);
+        let (access, daemon) = (Access::new(config.listen, site, &setup), setup.daemon);
         Self(Arc::new(ApiState { daemon, observe, streams, access }))
     }
 

@@ -77,18 +77,27 @@ impl Endpoint {
     }
 
     /// Its response is JSON of this type.
-    pub(crate) fn answer<T: HasSchema>(mut self, status: u16) -> Self {
-        self.status = status;
-        self.content = ResponseContent::Json(SchemaSource::of::<T>());
-        self
+    pub(crate) fn answer<T: HasSchema>(self, summary: &'static str) -> Self {
+        self.respond(200, ResponseContent::Json(SchemaSource::of::<T>()), summary)
+    }
+
+    /// It creates something; its response is JSON of this type.
+    pub(crate) fn created<T: HasSchema>(self, summary: &'static str) -> Self {
+        self.respond(201, ResponseContent::Json(SchemaSource::of::<T>()), summary)
+    }
+
+    pub(crate) fn empty(self, summary: &'static str) -> Self {
+        self.respond(204, ResponseContent::Empty, summary)
     }
 
     /// Its response is a stream in one of these media types, with items of this type.
-    pub(crate) fn stream<T: HasSchema>(mut self, kinds: &'static [&'static str]) -> Self {
-        self.status = 200;
-        self.content = ResponseContent::Stream(kinds, SchemaSource::of::<T>());
+    pub(crate) fn stream<T: HasSchema>(
+        mut self,
+        kinds: &'static [&'static str],
+        summary: &'static str,
+    ) -> Self {
         self.streams_events = kinds.contains(&sse::EVENT_STREAM);
-        self
+        self.respond(200, ResponseContent::Stream(kinds, SchemaSource::of::<T>()), summary)
     }
 
     /// Its response is a stream of events if the client accepts them.
@@ -97,42 +106,28 @@ impl Endpoint {
         self
     }
 
-    /// Its response is empty, with a status other than 204.
-    pub(crate) fn status(mut self, status: u16) -> Self {
-        self.status = status;
-        self
-    }
-
-    /// Its response is a WebSocket.
-    pub(crate) fn web_socket(mut self) -> Self {
-        self.status = 101;
-        self.content = ResponseContent::WebSocket;
-        self
-    }
-
-    /// Its response has this media type.
-    pub(crate) fn other(mut self, kind: &'static str) -> Self {
-        self.status = 200;
-        self.content = ResponseContent::Other(kind);
-        self
+    pub(crate) fn respond(
+        self,
+        status: u16,
+        content: ResponseContent,
+        summary: &'static str,
+    ) -> Self {
+        Self { status, content, summary, ..self }
     }
 }
-
-/// The operation id and the summary of an endpoint.
-type IdAndSummary = (&'static str, &'static str);
 
 fn endpoint<H: Handler<T, Api>, T: 'static>(
     (method, filter): (&'static str, MethodFilter),
     path: &'static str,
+    id: &'static str,
     handler: H,
-    (id, summary): IdAndSummary,
 ) -> Endpoint {
     Endpoint {
         method,
         path,
         handler: on(filter, handler),
         id,
-        summary,
+        summary: "",
         status: 204,
         content: ResponseContent::Empty,
         query: None,
@@ -143,26 +138,26 @@ fn endpoint<H: Handler<T, Api>, T: 'static>(
 
 pub(crate) fn get<H: Handler<T, Api>, T: 'static>(
     path: &'static str,
+    id: &'static str,
     handler: H,
-    doc: IdAndSummary,
 ) -> Endpoint {
-    endpoint(("get", MethodFilter::GET), path, handler, doc)
+    endpoint(("get", MethodFilter::GET), path, id, handler)
 }
 
 pub(crate) fn post<H: Handler<T, Api>, T: 'static>(
     path: &'static str,
+    id: &'static str,
     handler: H,
-    doc: IdAndSummary,
 ) -> Endpoint {
-    endpoint(("post", MethodFilter::POST), path, handler, doc)
+    endpoint(("post", MethodFilter::POST), path, id, handler)
 }
 
 pub(crate) fn delete<H: Handler<T, Api>, T: 'static>(
     path: &'static str,
+    id: &'static str,
     handler: H,
-    doc: IdAndSummary,
 ) -> Endpoint {
-    endpoint(("delete", MethodFilter::DELETE), path, handler, doc)
+    endpoint(("delete", MethodFilter::DELETE), path, id, handler)
 }
 
 /// The routes of these endpoints. Those that stream events also do so over a WebSocket.

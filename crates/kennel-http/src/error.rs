@@ -12,6 +12,8 @@ pub(crate) struct ErrorResponse(pub(crate) ApiError);
 
 /// What a handler returns.
 pub(crate) type HandlerResult<T> = Result<T, ErrorResponse>;
+pub(crate) type JsonResult<T> = HandlerResult<Json<T>>;
+pub(crate) type CreatedResult<T> = HandlerResult<(StatusCode, Json<T>)>;
 
 impl<E: Into<ApiError>> From<E> for ErrorResponse {
     fn from(error: E) -> Self {

@@ -10,6 +10,9 @@ use serde_json::error::Category;
 
 use crate::error::ErrorResponse;
 
+/// The longest request body: an environment may be large, and so may a prompt.
+pub(crate) const MAX_BODY: usize = 16 << 20;
+
 /// A JSON body. An empty one counts as an empty object.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 

@@ -10,33 +10,26 @@
 mod access;
 mod answer;
 mod api;
-mod daemon;
 mod endpoint;
 mod endpoints;
 mod error;
 mod events;
 mod extract;
-mod members;
+mod handlers;
 mod observe;
 mod openapi;
 mod output;
-mod plans;
-mod processes;
-mod sessions;
 mod stream;
 mod terminal;
 mod unix_listener;
-mod worktrees;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kennel_daemon::{ApiServer, CreateServer, ExitReason, ServerSetup, ServerTask};
-use kennel_web::Site;
+use kennel_daemon::{ApiServer, CreateServer, ExitReason, ServerTask};
 use tokio::net::UnixListener;
 
-use access::{Access, AccessSetup};
 use api::Api;
 use unix_listener::{OwnerOnlyListener, Peer};
 
@@ -98,16 +91,4 @@ impl ApiServer for HttpServer {
             self.0.access.forget_addresses();
         }
     }
-}
-
-/// Access over TCP, as a daemon sets it up.
-fn access(config: &HttpConfig, setup: &ServerSetup) -> Access {
-    Access::new(AccessSetup {
-        settings: config.listen.clone(),
-        folder: setup.daemon.home().to_owned(),
-        version: setup.version.clone(),
-        rebooted: setup.rebooted,
-        max_connections: setup.max_connections,
-        site: config.web.clone().map_or_else(Site::built_in, Site::in_folder),
-    })
 }

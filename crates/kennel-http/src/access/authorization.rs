@@ -14,7 +14,7 @@ use super::identity::Identity;
 use super::me::LOGOUT;
 use super::secret::SecretHash;
 use super::tokens::CredentialKind;
-use crate::api::MAX_BODY;
+use crate::extract::MAX_BODY;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// The path of sign-in links.

@@ -15,7 +15,6 @@ use super::authorization::{Denial, RequestHead, authorize};
 use super::connections::TcpConnection;
 use super::host_names::HostNames;
 use super::identity::{Credential, Identity, read_only};
-use super::throttle::ThrottleOutcome;
 use super::{Access, body_timeout, lock};
 use crate::error::ErrorResponse;
 
@@ -122,20 +121,13 @@ impl AccessGuard {
 
     /// Counts a wrong secret; returns a response if there were too many.
     pub(super) fn count_failure(&self, connection: &TcpConnection, what: &str) -> Option<Response> {
-        match lock(&self.access.0.throttle).fail(connection.peer, Instant::now()) {
-            ThrottleOutcome::Answer => {
-                tracing::warn!(peer = %connection.peer, "{what} over TCP");
-                None
-            }
-            ThrottleOutcome::TooMany(wait) => {
-                let text = "too many wrong tokens from this address";
-                let error = ApiError::new(ApiErrorKind::TooMany, text);
-                let mut response = ErrorResponse::from(error).into_response();
-                let seconds = wait.as_secs() + 1;
-                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-                Some(response)
-            }
-        }
+        let Err(wait) = lock(&self.access.0.throttle).fail(connection.peer, Instant::now()) else {
+            tracing::warn!(peer = %connection.peer, "{what} over TCP");
+            return None;
+        };
+        let text = "too many wrong tokens from this address";
+        let error = ErrorResponse::from(ApiError::new(ApiErrorKind::TooMany, text));
+        Some(([(RETRY_AFTER, wait.as_secs() + 1)], error).into_response())
     }
 }
 

@@ -22,10 +22,8 @@ use tokio_rustls::TlsAcceptor;
 use super::address_files::AddressFiles;
 use super::guard::AccessGuard;
 use super::host_names::HostNames;
-use super::settings::{ListenError, ListenSettings};
-use super::tls::{self, TlsError};
-use super::token_store::TokenStoreError;
-use super::{Access, shutdown_requested, tcp_server};
+use super::settings::ListenSettings;
+use super::{Access, shutdown_requested, tcp_server, tls};
 use crate::api::Api;
 
 /// The port that is tried first if none is configured.
@@ -40,49 +38,12 @@ pub(super) struct ListenCommand {
     pub(super) answer: oneshot::Sender<Result<ListenView, ApiError>>,
 }
 
-/// Where to listen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where to listen: at the first of these addresses that is available.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct ListenTarget {
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
     /// Whether a command named it, and not the settings.
     by_command: bool,
-}
-
-/// Why the listener can't be opened.
-#[derive(Debug, thiserror::Error)]
-enum OpenListenerError {
-    #[error(transparent)]
-    Settings(#[from] ListenError),
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    #[error("tokens: {0}")]
-    Tokens(#[from] TokenStoreError),
-    #[error("can't listen at {address}: {source}")]
-    Bind { address: SocketAddr, source: io::Error },
-    #[error("{0}")]
-    Unfinished(String),
-}
-
-impl From<OpenListenerError> for ApiError {
-    fn from(error: OpenListenerError) -> Self {
-        let in_use = matches!(
-            &error,
-            OpenListenerError::Bind { source, .. } if source.kind() == io::ErrorKind::AddrInUse
-        );
-        let api_error = match &error {
-            OpenListenerError::Settings(_) => Self::invalid(error),
-            OpenListenerError::Bind { .. } | OpenListenerError::Tls(_) => Self::busy(error),
-            OpenListenerError::Tokens(_) | OpenListenerError::Unfinished(_) => {
-                Self::internal(error)
-            }
-        };
-        match in_use {
-            true => {
-                api_error.hint("another program uses this port; choose another one, or 0 for any")
-            }
-            false => api_error,
-        }
-    }
 }
 
 /// A listener that is open.
@@ -100,11 +61,11 @@ pub(super) async fn run(
     mut commands: mpsc::Receiver<ListenCommand>,
     mut shutdown: watch::Receiver<bool>,
 ) {
-    let task = ListenerTask { addresses: AddressFiles::new(access.folder()), access };
+    let task = ListenerTask { addresses: AddressFiles::new(&access.0.folder), access };
     let target = task.initial_target().await;
     let mut pause = FIRST_PAUSE;
     let open = loop {
-        if let Some(target) = target {
+        if let Some(target) = &target {
             match task.open(target).await {
                 Ok(open) => break open,
                 Err(error) => task.report_failure(target, &error),
@@ -114,15 +75,11 @@ pub(super) async fn run(
             () = shutdown_requested(&mut shutdown) => return,
             command = commands.recv() => {
                 let Some(ListenCommand { address, answer }) = command else { return };
-                match task.open_by_command(address, target).await {
-                    Ok(open) => {
-                        answer.send(Ok(open.view.clone())).ok();
-                        break open;
-                    }
-                    // Only the client that sent the command tries again.
-                    Err(error) => {
-                        answer.send(Err(error.into())).ok();
-                    }
+                let opened = task.open(&task.requested_target(address, target.as_ref())).await;
+                // After an error only the client that sent the command tries again.
+                answer.send(opened.as_ref().map(|open| open.view.clone()).map_err(Clone::clone)).ok();
+                if let Ok(open) = opened {
+                    break open;
                 }
             }
             () = tokio::time::sleep(pause), if target.is_some() => {
@@ -173,15 +130,15 @@ struct ListenerTask {
 
 impl ListenerTask {
     fn settings(&self) -> &ListenSettings {
-        self.access.settings()
+        &self.access.0.settings
     }
 
     /// The address in the settings, or the one that a command gave to a former daemon.
     async fn initial_target(&self) -> Option<ListenTarget> {
         if let Some(address) = self.settings().listen {
-            return Some(ListenTarget { address, by_command: false });
+            return Some(ListenTarget { addresses: vec![address], by_command: false });
         }
-        let (addresses, rebooted) = (self.addresses.clone(), self.access.0.setup.rebooted);
+        let (addresses, rebooted) = (self.addresses.clone(), self.access.0.rebooted);
         let requested = spawn_blocking(move || match addresses.requested() {
             Some(address) if !rebooted => Some(address),
             _ => {
@@ -189,56 +146,56 @@ impl ListenerTask {
                 None
             }
         });
-        let requested = requested.await.unwrap_or_default();
-        requested.map(|address| ListenTarget { address, by_command: true })
+        let address = requested.await.unwrap_or_default()?;
+        Some(ListenTarget { addresses: vec![address], by_command: true })
     }
 
-    fn report_failure(&self, target: ListenTarget, error: &OpenListenerError) {
-        let why = error.to_string();
-        let view = ListenView {
-            state: ListenState::Failing,
-            url: HostNames::new(target.address, self.settings().tls_cert.is_some(), &[]).url(),
-            address: target.address.to_string(),
-            why: Some(why.clone()),
-        };
-        // It is retried for ever, but logged once.
-        if self.access.set_view(view).and_then(|before| before.why) != Some(why.clone()) {
-            tracing::error!(%why, "can't serve the API over TCP; retrying");
-        }
-    }
-
-    /// Opens it at this address; without one as before, or else at a port of loopback.
-    async fn open_by_command(
+    /// The address that a command names; without one as before, or else a port of loopback.
+    fn requested_target(
         &self,
         address: Option<SocketAddr>,
-        before: Option<ListenTarget>,
-    ) -> Result<OpenListener, OpenListenerError> {
-        if let Some(address) = address {
-            let by_command = self.settings().listen != Some(address);
-            return self.open(ListenTarget { address, by_command }).await;
-        }
-        if let Some(target) = before {
-            return self.open(target).await;
-        }
-        let at =
-            |port| ListenTarget { address: (Ipv4Addr::LOCALHOST, port).into(), by_command: true };
-        match self.open(at(DEFAULT_PORT)).await {
-            Err(OpenListenerError::Bind { .. }) => self.open(at(0)).await,
-            other => other,
+        before: Option<&ListenTarget>,
+    ) -> ListenTarget {
+        match (address, before) {
+            (Some(address), _) => {
+                let by_command = self.settings().listen != Some(address);
+                ListenTarget { addresses: vec![address], by_command }
+            }
+            (None, Some(target)) => target.clone(),
+            (None, None) => {
+                let addresses = [DEFAULT_PORT, 0].map(|port| (Ipv4Addr::LOCALHOST, port).into());
+                ListenTarget { addresses: addresses.into(), by_command: true }
+            }
         }
     }
 
-    async fn open(&self, target: ListenTarget) -> Result<OpenListener, OpenListenerError> {
-        self.settings().check_at(target.address)?;
+    fn report_failure(&self, target: &ListenTarget, error: &ApiError) {
+        let Some(address) = target.addresses.first() else { return };
+        let why = Some(error.problem().detail);
+        let view = ListenView {
+            state: ListenState::Failing,
+            url: HostNames::new(*address, self.settings().tls_cert.is_some(), &[]).url(),
+            address: address.to_string(),
+            why: why.clone(),
+        };
+        // It is retried for ever, but logged once.
+        if self.access.set_view(view).and_then(|before| before.why) != why {
+            tracing::error!(why, "can't serve the API over TCP; retrying");
+        }
+    }
+
+    async fn open(&self, target: &ListenTarget) -> Result<OpenListener, ApiError> {
+        for address in &target.addresses {
+            self.settings().check_at(*address).map_err(ApiError::invalid)?;
+        }
         let files = self.settings().tls_cert.clone().zip(self.settings().tls_key.clone());
         let tls = spawn_blocking(move || files.map(|(cert, key)| tls::acceptor(&cert, &key)));
-        let tls = tls.await.map_err(|error| OpenListenerError::Unfinished(error.to_string()))?;
-        let tls = tls.transpose()?;
+        let tls = tls.await.map_err(ApiError::internal)?.transpose().map_err(ApiError::busy)?;
         // Clients need a token, and programs look for its file.
-        self.access.issue(|store| store.main()).await?;
-        let bind_error = |source| OpenListenerError::Bind { address: target.address, source };
-        let listener = self.bind(target.address).await.map_err(bind_error)?;
-        let address = listener.local_addr().map_err(bind_error)?;
+        let issued = self.access.issue(|store| store.main()).await;
+        issued.map_err(|error| ApiError::internal(format!("tokens: {error}")))?;
+        let listener = self.bind(&target.addresses).await?;
+        let address = listener.local_addr().map_err(ApiError::internal)?;
         let names = Arc::new(HostNames::new(address, tls.is_some(), &self.settings().names));
         let view = ListenView {
             state: ListenState::Open,
@@ -246,8 +203,8 @@ impl ListenerTask {
             url: names.url(),
             why: None,
         };
-        let addresses = self.addresses.clone();
-        let written = spawn_blocking(move || addresses.write(address, target.by_command)).await;
+        let (addresses, by_command) = (self.addresses.clone(), target.by_command);
+        let written = spawn_blocking(move || addresses.write(address, by_command)).await;
         if let Err(error) = written.unwrap_or_else(|error| Err(io::Error::other(error))) {
             tracing::warn!(%error, "can't write the address to a file");
         }
@@ -257,16 +214,25 @@ impl ListenerTask {
     }
 
     /// If any port will do, prefers the last one, so that bookmarks stay valid.
-    async fn bind(&self, address: SocketAddr) -> io::Result<TcpListener> {
-        if address.port() == 0 {
-            let addresses = self.addresses.clone();
-            let last = spawn_blocking(move || addresses.last()).await.unwrap_or_default();
-            if let Some(last) = last.filter(|last| last.ip() == address.ip())
-                && let Ok(listener) = TcpListener::bind(last).await
-            {
-                return Ok(listener);
-            }
+    async fn bind(&self, addresses: &[SocketAddr]) -> Result<TcpListener, ApiError> {
+        let files = self.addresses.clone();
+        let last = spawn_blocking(move || files.last()).await.unwrap_or_default();
+        let with_last = |address: &SocketAddr| {
+            let last = last.filter(|last| address.port() == 0 && last.ip() == address.ip());
+            last.into_iter().chain([*address])
+        };
+        let candidates: Vec<_> = addresses.iter().flat_map(with_last).collect();
+        TcpListener::bind(&candidates[..]).await.map_err(|error| bind_error(addresses, &error))
+    }
+}
+
+fn bind_error(addresses: &[SocketAddr], error: &io::Error) -> ApiError {
+    let address = addresses.last().map(ToString::to_string).unwrap_or_default();
+    let failed = ApiError::busy(format!("can't listen at {address}: {error}"));
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            failed.hint("another program uses this port; choose another one, or 0 for any")
         }
-        TcpListener::bind(address).await
+        _ => failed,
     }
 }

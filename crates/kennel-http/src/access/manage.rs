@@ -1,7 +1,7 @@
 //! Manages listeners, tokens and sign-in links. Only at the socket in the home: a token can't create tokens.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use kennel_daemon::{ApiError, clock};
 use kennel_types::api::{
@@ -15,48 +15,29 @@ use super::token_store::IssuedToken;
 use super::tokens::{MAIN, TokenEntry};
 use crate::api::Api;
 use crate::endpoint::{Endpoint, delete, get, post};
-use crate::error::HandlerResult;
+use crate::error::{CreatedResult, JsonResult};
 use crate::extract::JsonBody;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
-        post(
-            "/v1/access/listen",
-            listen,
-            ("listen", "Serves the API over TCP, too; only at the socket in the home"),
-        )
-        .body::<ListenRequest>()
-        .answer::<ListenView>(200),
-        post(
-            "/v1/access/links",
-            link,
-            ("makeLink", "Creates a link that signs a browser in once; only at the socket"),
-        )
-        .body::<LinkRequest>()
-        .answer::<LinkView>(200),
-        get("/v1/access/token", show, ("getToken", "Shows the main token; only at the socket"))
-            .answer::<SecretView>(200),
-        get(
-            "/v1/access/tokens",
-            list,
-            ("listTokens", "Lists tokens without their secrets; only at the socket"),
-        )
-        .answer::<Vec<TokenView>>(200),
-        post("/v1/access/tokens", add, ("addToken", "Creates a token; only at the socket"))
+        post("/v1/access/listen", "listen", listen)
+            .body::<ListenRequest>()
+            .answer::<ListenView>("Serves the API over TCP, too; only at the socket in the home"),
+        post("/v1/access/links", "makeLink", link)
+            .body::<LinkRequest>()
+            .answer::<LinkView>("Creates a link that signs a browser in once; only at the socket"),
+        get("/v1/access/token", "getToken", show)
+            .answer::<SecretView>("Shows the main token; only at the socket"),
+        get("/v1/access/tokens", "listTokens", list)
+            .answer::<Vec<TokenView>>("Lists tokens without their secrets; only at the socket"),
+        post("/v1/access/tokens", "addToken", add)
             .body::<CreateTokenRequest>()
-            .answer::<SecretView>(201),
-        delete(
-            "/v1/access/tokens/{name}",
-            revoke,
-            ("revokeToken", "Revokes a token and cuts its connections; only at the socket"),
-        )
-        .answer::<RevokeResponse>(200),
-        post(
-            "/v1/access/tokens/{name}/rotate",
-            rotate,
-            ("rotateToken", "Gives a token a new secret; only at the socket"),
-        )
-        .answer::<SecretView>(200),
+            .created::<SecretView>("Creates a token; only at the socket"),
+        delete("/v1/access/tokens/{name}", "revokeToken", revoke).answer::<RevokeResponse>(
+            "Revokes a token and cuts its connections; only at the socket",
+        ),
+        post("/v1/access/tokens/{name}/rotate", "rotateToken", rotate)
+            .answer::<SecretView>("Gives a token a new secret; only at the socket"),
     ]
 }
 
@@ -65,10 +46,10 @@ fn require_socket(identity: &Identity) -> Result<(), ApiError> {
 }
 
 async fn listen(
-    State(api): State<Api>,
+    api: Api,
     identity: Identity,
     JsonBody(request): JsonBody<ListenRequest>,
-) -> HandlerResult<Json<ListenView>> {
+) -> JsonResult<ListenView> {
     require_socket(&identity)?;
     let address = request.listen.map(|text| text.parse()).transpose();
     let address =
@@ -77,10 +58,10 @@ async fn listen(
 }
 
 async fn link(
-    State(api): State<Api>,
+    api: Api,
     identity: Identity,
     JsonBody(request): JsonBody<LinkRequest>,
-) -> HandlerResult<Json<LinkView>> {
+) -> JsonResult<LinkView> {
     require_socket(&identity)?;
     let listen = api.access.listen(None).await?;
     let secret = api.access.create_link(request.scope)?;
@@ -88,13 +69,13 @@ async fn link(
     Ok(Json(LinkView { url, valid_s: sign_in_links::VALID.as_secs() }))
 }
 
-async fn show(State(api): State<Api>, identity: Identity) -> HandlerResult<Json<SecretView>> {
+async fn show(api: Api, identity: Identity) -> JsonResult<SecretView> {
     require_socket(&identity)?;
     let (issued, cut) = api.access.issue(|store| store.main()).await?;
     Ok(Json(secret_view(&issued, cut)))
 }
 
-async fn list(State(api): State<Api>, identity: Identity) -> HandlerResult<Json<Vec<TokenView>>> {
+async fn list(api: Api, identity: Identity) -> JsonResult<Vec<TokenView>> {
     require_socket(&identity)?;
     let entries = api.access.with_store(|store| store.list()).await?;
     let now = clock::now_ms();
@@ -103,10 +84,10 @@ async fn list(State(api): State<Api>, identity: Identity) -> HandlerResult<Json<
 }
 
 async fn add(
-    State(api): State<Api>,
+    api: Api,
     identity: Identity,
     JsonBody(CreateTokenRequest { name, scope }): JsonBody<CreateTokenRequest>,
-) -> HandlerResult<(StatusCode, Json<SecretView>)> {
+) -> CreatedResult<SecretView> {
     require_socket(&identity)?;
     let now = clock::now_ms();
     let add = move |store: &super::TokenStore| store.add(name, TokenKind::Extra, scope, now);
@@ -114,11 +95,7 @@ async fn add(
     Ok((StatusCode::CREATED, Json(secret_view(&issued, cut))))
 }
 
-async fn rotate(
-    State(api): State<Api>,
-    Path(name): Path<String>,
-    identity: Identity,
-) -> HandlerResult<Json<SecretView>> {
+async fn rotate(api: Api, Path(name): Path<String>, identity: Identity) -> JsonResult<SecretView> {
     require_socket(&identity)?;
     let now = clock::now_ms();
     let rotate = move |store: &super::TokenStore| {
@@ -134,10 +111,10 @@ async fn rotate(
 }
 
 async fn revoke(
-    State(api): State<Api>,
+    api: Api,
     Path(name): Path<String>,
     identity: Identity,
-) -> HandlerResult<Json<RevokeResponse>> {
+) -> JsonResult<RevokeResponse> {
     require_socket(&identity)?;
     let (connections, named) = (api.access.0.connections.clone(), name.clone());
     let revoke = move |store: &super::TokenStore| {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::header::{CONNECTION, SET_COOKIE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -22,13 +21,13 @@ pub(super) const LOGOUT: &str = "/v1/access/logout";
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
-        get("/v1/access/me", me, ("getMe", "Shows the client's own identity, scope and home"))
-            .answer::<MeView>(200),
-        post(LOGOUT, sign_out, ("logOut", "Signs a browser out: revokes its cookie")),
+        get("/v1/access/me", "getMe", me)
+            .answer::<MeView>("Shows the client's own identity, scope and home"),
+        post(LOGOUT, "logOut", sign_out).empty("Signs a browser out: revokes its cookie"),
     ]
 }
 
-async fn me(State(api): State<Api>, identity: Identity) -> Json<MeView> {
+async fn me(api: Api, identity: Identity) -> Json<MeView> {
     let (via, name) = match identity.credential {
         Credential::Socket => (AccessMethod::Socket, None),
         Credential::Token { kind: TokenKind::Browser, name, .. } => {
@@ -41,14 +40,14 @@ async fn me(State(api): State<Api>, identity: Identity) -> Json<MeView> {
         via,
         name,
         home: api.daemon.home().display().to_string(),
-        version: api.access.version().to_owned(),
+        version: api.access.0.version.clone(),
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
     })
 }
 
 /// Cuts all connections of the browser; the one of this request after its response.
 async fn sign_out(
-    State(api): State<Api>,
+    api: Api,
     identity: Identity,
     names: Option<Extension<Arc<HostNames>>>,
     connection: Option<Extension<Arc<TcpConnection>>>,

@@ -39,13 +39,13 @@ mod token_store;
 mod tokens;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
 use axum::extract::Request;
-use kennel_daemon::ApiError;
+use kennel_daemon::{ApiError, ServerSetup};
 use kennel_types::api::{ListenView, Scope};
 use kennel_web::Site;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -65,26 +65,18 @@ use crate::endpoint::Endpoint;
 pub(crate) use identity::{Identity, socket_only};
 pub use settings::{ListenError, ListenSettings};
 
-/// What access over TCP is set up with.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct AccessSetup {
-    pub(crate) settings: ListenSettings,
-    pub(crate) folder: PathBuf,
-    pub(crate) version: String,
-    /// Whether the machine was booted since the last daemon.
-    pub(crate) rebooted: bool,
-    /// A quarter of the connections is for clients that have not authenticated yet.
-    pub(crate) max_connections: usize,
-    pub(crate) site: Site,
-}
-
 /// Access over TCP. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Access(Arc<AccessState>);
 
 #[derive(Debug)]
 struct AccessState {
-    setup: AccessSetup,
+    settings: ListenSettings,
+    folder: PathBuf,
+    version: String,
+    /// Whether the machine was booted since the last daemon.
+    rebooted: bool,
+    site: Site,
     store: Arc<TokenStore>,
     links: Mutex<SignInLinks>,
     throttle: Mutex<Throttle>,
@@ -96,19 +88,24 @@ struct AccessState {
 }
 
 impl Access {
-    pub(crate) fn new(setup: AccessSetup) -> Self {
+    pub(crate) fn new(settings: ListenSettings, site: Site, setup: &ServerSetup) -> Self {
         let (commands, receiver) = mpsc::channel(1);
+        let folder = setup.daemon.home().to_owned();
         let total = setup.max_connections;
         let limits = ConnectionLimits { total, unauthenticated: total / 4, per_token: total / 2 };
         Self(Arc::new(AccessState {
-            store: Arc::new(TokenStore::new(&setup.folder)),
+            store: Arc::new(TokenStore::new(&folder)),
             links: Mutex::default(),
             throttle: Mutex::default(),
             connections: TcpConnections::new(limits),
             commands,
             command_receiver: Mutex::new(Some(receiver)),
             listen: Mutex::default(),
-            setup,
+            settings,
+            folder,
+            version: setup.version.clone(),
+            rebooted: setup.rebooted,
+            site,
         }))
     }
 
@@ -119,24 +116,12 @@ impl Access {
 
     /// Removes the files with the listener's address.
     pub(crate) fn forget_addresses(&self) {
-        AddressFiles::new(self.folder()).remove();
+        AddressFiles::new(&self.0.folder).remove();
     }
 
     /// Sets the listener's state; returns the former one.
     fn set_view(&self, view: ListenView) -> Option<ListenView> {
         lock(&self.0.listen).replace(view)
-    }
-
-    fn settings(&self) -> &ListenSettings {
-        &self.0.setup.settings
-    }
-
-    fn folder(&self) -> &Path {
-        &self.0.setup.folder
-    }
-
-    fn version(&self) -> &str {
-        &self.0.setup.version
     }
 
     fn links(&self) -> MutexGuard<'_, SignInLinks> {

@@ -1,9 +1,9 @@
 //! Random secrets, and their hashes.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The prefix of every secret, by which scanners recognize a leaked one.
@@ -47,20 +47,28 @@ impl fmt::Debug for Secret {
 }
 
 /// The SHA-256 of a secret. Comparisons take constant time.
-#[derive(Debug, Clone, Copy, Eq)]
+#[derive(Debug, Clone, Copy, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub(super) struct SecretHash([u8; 32]);
 
 impl SecretHash {
     pub(super) fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
+}
 
-    pub(super) fn to_hex(self) -> String {
-        hex(&self.0)
+impl From<SecretHash> for String {
+    fn from(hash: SecretHash) -> Self {
+        hex(&hash.0)
     }
+}
 
-    pub(super) fn from_hex(text: &str) -> Option<Self> {
-        unhex(text)?.try_into().ok().map(Self)
+impl TryFrom<String> for SecretHash {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let bytes = unhex(&text).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or("invalid hash: expected 64 hexadecimal digits")
     }
 }
 
@@ -106,9 +114,9 @@ mod tests {
     fn a_hash_is_sha_256_and_parses_from_its_text() {
         let hash = SecretHash::of(b"abc");
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(hash.to_hex(), known);
-        assert_eq!(SecretHash::from_hex(known), Some(hash));
-        assert_eq!(SecretHash::from_hex(&known[1..]), None);
+        assert_eq!(String::from(hash), known);
+        assert_eq!(SecretHash::try_from(known.to_owned()), Ok(hash));
+        assert!(SecretHash::try_from(known[1..].to_owned()).is_err());
         assert_ne!(hash, SecretHash::of(b"abd"));
     }
 }

@@ -39,11 +39,11 @@ pub(super) async fn fallback(guard: AccessGuard, request: Request) -> HandlerRes
     if request.extensions().get::<Identity>().is_none() {
         return Ok(unauthenticated(path, headers));
     }
-    let site = &guard.access.0.setup.site;
+    let site = &guard.access.0.site;
     if let Some(why) = site.missing_reason()
         && is_page(path, headers)
     {
-        return Ok(html_page::no_dashboard(guard.access.version(), why));
+        return Ok(html_page::no_dashboard(&guard.access.0.version, why));
     }
     match dashboard::at(site, path, headers).await? {
         Some(response) => Ok(response),

@@ -16,16 +16,6 @@ const TOTAL: FailureBucket =
 /// How many addresses have a bucket of their own.
 const MAX_PEERS: usize = 1024;
 
-/// What to do about a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(super) enum ThrottleOutcome {
-    /// Answer it and log it.
-    Answer,
-    /// There were too many: the client may retry after this time.
-    TooMany(Duration),
-}
-
 /// Counts wrong secrets.
 #[derive(Debug)]
 pub(super) struct Throttle {
@@ -40,23 +30,20 @@ impl Default for Throttle {
 }
 
 impl Throttle {
-    /// Counts a wrong secret from this address.
-    pub(super) fn fail(&mut self, peer: IpAddr, now: Instant) -> ThrottleOutcome {
+    /// Counts a wrong secret from this address; if there were too many, the client may retry after the returned time.
+    pub(super) fn fail(&mut self, peer: IpAddr, now: Instant) -> Result<(), Duration> {
         let peer = network_of(peer);
         if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
             self.peers.retain(|_, bucket| !bucket.is_full(now));
         }
         let has_room = self.peers.len() < MAX_PEERS;
-        let outcome = match self.peers.get_mut(&peer) {
-            Some(bucket) => bucket.take(now),
-            None if has_room => self.peers.entry(peer).or_insert(PER_PEER).take(now),
+        match self.peers.get_mut(&peer) {
+            Some(bucket) => bucket.take(now)?,
+            None if has_room => self.peers.entry(peer).or_insert(PER_PEER).take(now)?,
             // Addresses beyond the limit have only the total bucket.
-            None => ThrottleOutcome::Answer,
-        };
-        match outcome {
-            ThrottleOutcome::Answer => self.all.take(now),
-            too_many @ ThrottleOutcome::TooMany(_) => too_many,
+            None => {}
         }
+        self.all.take(now)
     }
 }
 
@@ -86,13 +73,13 @@ impl FailureBucket {
         self.at = Some(now);
     }
 
-    fn take(&mut self, now: Instant) -> ThrottleOutcome {
+    fn take(&mut self, now: Instant) -> Result<(), Duration> {
         self.refill(now);
         if self.left >= 1.0 {
             self.left -= 1.0;
-            return ThrottleOutcome::Answer;
+            return Ok(());
         }
-        ThrottleOutcome::TooMany(Duration::from_secs_f64((1.0 - self.left) / self.per_second))
+        Err(Duration::from_secs_f64((1.0 - self.left) / self.per_second))
     }
 
     fn is_full(&mut self, now: Instant) -> bool {
@@ -110,7 +97,7 @@ mod tests {
     }
 
     fn counted(throttle: &mut Throttle, peer: IpAddr, now: Instant) -> usize {
-        (0..1000).filter(|_| throttle.fail(peer, now) == ThrottleOutcome::Answer).count()
+        (0..1000).filter(|_| throttle.fail(peer, now).is_ok()).count()
     }
 
     #[test]
@@ -120,7 +107,7 @@ mod tests {
         assert_eq!(counted(&mut throttle, peer(1), now), 10);
         assert_eq!(counted(&mut throttle, peer(2), now), 10);
         let wait = throttle.fail(peer(1), now);
-        assert_eq!(wait, ThrottleOutcome::TooMany(Duration::from_secs(1)));
+        assert_eq!(wait, Err(Duration::from_secs(1)));
         assert_eq!(counted(&mut throttle, peer(1), now + Duration::from_secs(3)), 3);
     }
 

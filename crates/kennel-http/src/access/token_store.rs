@@ -9,13 +9,10 @@ use std::sync::Mutex;
 
 use kennel_daemon::ApiError;
 use kennel_types::api::{Scope, TokenKind};
-use serde::{Deserialize, Serialize};
 
 use super::identity::{Credential, Identity};
 use super::secret::{Secret, SecretHash};
-use super::tokens::{
-    CredentialKind, MAIN, NewTokenEntry, TokenEntry, TokenError, TokenId, TokenTable,
-};
+use super::tokens::{CredentialKind, NewTokenEntry, TokenEntry, TokenError, TokenId, TokenTable};
 use super::{lock, private_file};
 
 /// The file with the main token.
@@ -83,17 +80,6 @@ pub(super) struct TokenStore {
     table: Mutex<Option<TokenTable>>,
 }
 
-/// A token in the file.
-#[derive(Debug, Serialize, Deserialize)]
-struct TokenRecord {
-    name: String,
-    kind: TokenKind,
-    scope: Scope,
-    sha256: String,
-    made_ms: Option<u64>,
-    expires_ms: Option<u64>,
-}
-
 impl TokenStore {
     pub(super) fn new(folder: &Path) -> Self {
         let folder = folder.to_owned();
@@ -127,28 +113,17 @@ impl TokenStore {
     /// The main token, created if there is none.
     pub(super) fn main(&self) -> Result<IssuedToken, TokenStoreError> {
         let _guard = lock(&self.write_lock);
-        let mut table = self.read()?;
+        let table = self.read()?;
         // The file counts: a user may have replaced it.
-        let secret = match self.read_main()? {
-            Some(secret) => secret,
-            None => {
-                let secret = Secret::random().map_err(TokenStoreError::Random)?;
-                self.write_main(&secret)?;
-                secret
-            }
-        };
-        let mut revoked = Vec::new();
-        if table.main() != Some(secret.hash()) {
-            revoked = table.set_main(&secret, None);
-            self.save(&table)?;
-            *lock(&self.table) = Some(table.clone());
+        let secret = self.read_main()?;
+        let known =
+            table.main().filter(|known| Some(known.hash) == secret.as_ref().map(Secret::hash));
+        match (secret, known.cloned()) {
+            (Some(secret), Some(entry)) => Ok(IssuedToken { secret, entry, revoked: Vec::new() }),
+            (secret, _) => self.issue(secret, |table, secret| Ok(table.set_main(secret, None))),
         }
-        let entry = table.entries().first().cloned();
-        let entry = entry.ok_or_else(|| TokenError::Unknown(MAIN.to_owned()))?;
-        Ok(IssuedToken { secret, entry, revoked })
     }
 
-    /// Adds a token.
     pub(super) fn add(
         &self,
         name: Option<String>,
@@ -157,31 +132,31 @@ impl TokenStore {
         now_ms: u64,
     ) -> Result<IssuedToken, TokenStoreError> {
         let _guard = lock(&self.write_lock);
-        let mut table = self.read()?;
-        let secret = Secret::random().map_err(TokenStoreError::Random)?;
-        let (entry, revoked) =
-            table.add(NewTokenEntry { name, kind, scope, secret: &secret, now_ms })?;
-        self.save(&table)?;
-        *lock(&self.table) = Some(table);
-        Ok(IssuedToken { secret, entry, revoked })
+        self.issue(None, |table, secret| {
+            table.add(NewTokenEntry { name, kind, scope, secret, now_ms })
+        })
     }
 
     /// Gives a token a new secret.
     pub(super) fn rotate(&self, name: &str, now_ms: u64) -> Result<IssuedToken, TokenStoreError> {
         let _guard = lock(&self.write_lock);
+        self.issue(None, |table, secret| table.rotate(name, secret, now_ms))
+    }
+
+    /// Changes the table and writes it; only then the change is valid. To be called with the write lock held.
+    fn issue(
+        &self,
+        secret: Option<Secret>,
+        change: impl FnOnce(&mut TokenTable, &Secret) -> Result<(TokenEntry, Vec<TokenId>), TokenError>,
+    ) -> Result<IssuedToken, TokenStoreError> {
         let mut table = self.read()?;
-        let secret = Secret::random().map_err(TokenStoreError::Random)?;
-        let (entry, revoked) = if name == MAIN {
-            let revoked = table.set_main(&secret, Some(now_ms));
-            self.save(&table)?;
+        let secret = secret.map_or_else(Secret::random, Ok).map_err(TokenStoreError::Random)?;
+        let (entry, revoked) = change(&mut table, &secret)?;
+        self.save(&table)?;
+        if entry.kind == TokenKind::Main {
             // After a crash here the browsers are signed out, and the main token is the former one.
             self.write_main(&secret)?;
-            (table.entries()[0].clone(), revoked)
-        } else {
-            let (entry, former) = table.rotate(name, &secret, now_ms)?;
-            self.save(&table)?;
-            (entry, vec![former])
-        };
+        }
         *lock(&self.table) = Some(table);
         Ok(IssuedToken { secret, entry, revoked })
     }
@@ -225,11 +200,13 @@ impl TokenStore {
         if let Some(secret) = self.read_main()? {
             table.set_main(&secret, None);
         }
-        for record in parse(&text.unwrap_or_default()).ok_or_else(|| malformed(&path))? {
-            let hash = SecretHash::from_hex(&record.sha256).ok_or_else(|| malformed(&path))?;
-            let TokenRecord { name, kind, scope, made_ms, expires_ms, .. } = record;
-            table.restore(|id| TokenEntry { id, name, kind, scope, hash, made_ms, expires_ms });
-        }
+        let entries: Vec<TokenEntry> = match text {
+            Some(text) if !text.is_empty() => {
+                serde_json::from_str(&text).map_err(|_| malformed(&path))?
+            }
+            _ => Vec::new(),
+        };
+        entries.into_iter().for_each(|entry| table.restore(entry));
         *lock(&self.table) = Some(table.clone());
         Ok(table)
     }
@@ -247,31 +224,15 @@ impl TokenStore {
 
     fn save(&self, table: &TokenTable) -> Result<(), TokenStoreError> {
         let others = table.entries().iter().filter(|entry| entry.kind != TokenKind::Main);
-        let records: Vec<_> = others
-            .map(|entry| TokenRecord {
-                name: entry.name.clone(),
-                kind: entry.kind,
-                scope: entry.scope,
-                sha256: entry.hash.to_hex(),
-                made_ms: entry.made_ms,
-                expires_ms: entry.expires_ms,
-            })
-            .collect();
+        let others: Vec<_> = others.collect();
         let path = self.folder.join(HASHES_FILE);
-        if records.is_empty() {
+        if others.is_empty() {
             return private_file::remove(&path).map_err(failed(&path));
         }
-        let text = serde_json::to_string_pretty(&records).map_err(io::Error::other);
+        let text = serde_json::to_string_pretty(&others).map_err(io::Error::other);
         let written = text.and_then(|text| private_file::write(&path, &(text + "\n")));
         written.map_err(failed(&path))
     }
-}
-
-fn parse(text: &str) -> Option<Vec<TokenRecord>> {
-    if text.is_empty() {
-        return Some(Vec::new());
-    }
-    serde_json::from_str(text).ok()
 }
 
 fn malformed(path: &Path) -> TokenStoreError {
@@ -287,6 +248,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> TokenStoreError {
 mod tests {
     use std::fs;
 
+    use super::super::tokens::MAIN;
     use super::*;
 
     fn bearer(store: &TokenStore, secret: &Secret) -> Option<Scope> {

@@ -2,6 +2,7 @@
 //! [`token_store`](super::token_store).
 
 use kennel_types::api::{Scope, TokenKind};
+use serde::{Deserialize, Serialize};
 
 use super::secret::{Secret, SecretHash};
 
@@ -15,16 +16,18 @@ pub(super) const BROWSER_MS: u64 = 7 * 24 * 3600 * 1000;
 const MAX_NAME: usize = 40;
 
 /// Identifies a token for as long as its secret is the same: a new secret means a new id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TokenId(u64);
 
-/// A token.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A token, also as it is in the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TokenEntry {
+    #[serde(skip)]
     pub(super) id: TokenId,
     pub(super) name: String,
     pub(super) kind: TokenKind,
     pub(super) scope: Scope,
+    #[serde(rename = "sha256")]
     pub(super) hash: SecretHash,
     pub(super) made_ms: Option<u64>,
     pub(super) expires_ms: Option<u64>,
@@ -79,9 +82,9 @@ impl TokenTable {
     }
 
     /// Adds a token that was read from a file.
-    pub(super) fn restore(&mut self, entry: impl FnOnce(TokenId) -> TokenEntry) {
+    pub(super) fn restore(&mut self, entry: TokenEntry) {
         let id = self.new_id();
-        self.entries.push(entry(id));
+        self.entries.push(TokenEntry { id, ..entry });
     }
 
     fn new_id(&mut self) -> TokenId {
@@ -111,8 +114,12 @@ impl TokenTable {
         self.entries.iter().any(|entry| entry.id == id)
     }
 
-    /// Replaces the main token; returns the tokens that this revokes: the former one, and every browser.
-    pub(super) fn set_main(&mut self, secret: &Secret, made_ms: Option<u64>) -> Vec<TokenId> {
+    /// Replaces the main token; returns it, and the tokens that this revokes: the former one, and every browser.
+    pub(super) fn set_main(
+        &mut self,
+        secret: &Secret,
+        made_ms: Option<u64>,
+    ) -> (TokenEntry, Vec<TokenId>) {
         let revoked =
             self.remove_where(|entry| matches!(entry.kind, TokenKind::Main | TokenKind::Browser));
         let entry = TokenEntry {
@@ -124,13 +131,12 @@ impl TokenTable {
             made_ms,
             expires_ms: None,
         };
-        self.entries.insert(0, entry);
-        revoked
+        self.entries.insert(0, entry.clone());
+        (entry, revoked)
     }
 
-    /// The hash of the main token, if there is one.
-    pub(super) fn main(&self) -> Option<SecretHash> {
-        self.entries.iter().find(|entry| entry.kind == TokenKind::Main).map(|entry| entry.hash)
+    pub(super) fn main(&self) -> Option<&TokenEntry> {
+        self.entries.iter().find(|entry| entry.kind == TokenKind::Main)
     }
 
     /// Adds a token; returns it, and the tokens that this revokes.
@@ -169,13 +175,16 @@ impl TokenTable {
         Ok((entry, revoked))
     }
 
-    /// Gives an extra token a new secret; returns it, and its former id.
+    /// Gives a token a new secret; returns it, and the tokens that this revokes.
     pub(super) fn rotate(
         &mut self,
         name: &str,
         secret: &Secret,
         now_ms: u64,
-    ) -> Result<(TokenEntry, TokenId), TokenError> {
+    ) -> Result<(TokenEntry, Vec<TokenId>), TokenError> {
+        if name == MAIN {
+            return Ok(self.set_main(secret, Some(now_ms)));
+        }
         let id = self.new_id();
         let entry = self.entries.iter_mut().find(|entry| entry.name == name);
         let entry = entry.ok_or_else(|| TokenError::Unknown(name.to_owned()))?;
@@ -185,7 +194,7 @@ impl TokenTable {
         let former = std::mem::replace(&mut entry.id, id);
         entry.hash = secret.hash();
         entry.made_ms = Some(now_ms);
-        Ok((entry.clone(), former))
+        Ok((entry.clone(), vec![former]))
     }
 
     /// Revokes a token by its name.
@@ -284,7 +293,7 @@ mod tests {
         tokens.set_main(&old, None);
         let (kept, _) = tokens.add(new(TokenKind::Extra, &extra)).unwrap();
         let (out, _) = tokens.add(new(TokenKind::Browser, &browser)).unwrap();
-        let gone = tokens.set_main(&new_one, Some(5));
+        let (_, gone) = tokens.set_main(&new_one, Some(5));
         assert!(gone.contains(&out.id) && gone.len() == 2 && tokens.contains(kept.id));
         assert!(tokens.find(&old.hash(), CredentialKind::Bearer, 0).is_none());
         assert!(tokens.find(&new_one.hash(), CredentialKind::Bearer, 0).is_some());
@@ -296,8 +305,8 @@ mod tests {
         let (old, fresh) = (secret(), secret());
         let (entry, _) = tokens.add(named("ci", &old)).unwrap();
         let (after, former) = tokens.rotate("ci", &fresh, 9).unwrap();
-        assert_eq!((former, after.name.as_str()), (entry.id, "ci"));
-        assert!(!tokens.contains(former) && tokens.contains(after.id));
+        assert_eq!((former.as_slice(), after.name.as_str()), (&[entry.id][..], "ci"));
+        assert!(!tokens.contains(entry.id) && tokens.contains(after.id));
         assert!(tokens.find(&old.hash(), CredentialKind::Bearer, 0).is_none());
         assert_eq!(tokens.rotate("no", &fresh, 9).unwrap_err(), TokenError::Unknown("no".into()));
     }

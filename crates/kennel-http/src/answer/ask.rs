@@ -1,28 +1,24 @@
 //! Asks an agent, and streams its answer to a client that accepts events.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use axum::body::{Body, BodyDataStream, Bytes};
-use axum::extract::State;
+use axum::Json;
+use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::{Error, Json};
-use futures_core::Stream;
-use kennel_daemon::{ApiError, CancelOnDrop, clock};
-use kennel_types::api::AskRequest;
-use kennel_types::api::Until;
+use futures_util::StreamExt;
+use futures_util::stream::unfold;
+use kennel_daemon::{ApiError, clock};
+use kennel_types::api::{AskRequest, Until};
 
 use super::stream;
 use crate::access::Identity;
 use crate::api::Api;
 use crate::error::HandlerResult;
 use crate::extract::JsonBody;
-use crate::sessions::{check_stdin, take_key};
+use crate::handlers::{check_stdin, take_key};
 use crate::stream::sse;
 
 pub(crate) async fn ask(
-    State(api): State<Api>,
+    api: Api,
     identity: Identity,
     headers: HeaderMap,
     JsonBody(mut request): JsonBody<AskRequest>,
@@ -54,20 +50,9 @@ pub(crate) async fn ask(
 /// Cancels the prompt if the client disconnects before the end of the response.
 pub(super) fn cancel_on_disconnect(api: &Api, reference: String, response: Response) -> Response {
     let cancel = api.daemon.cancel_on_drop(reference);
-    response
-        .map(|body| Body::from_stream(TiedBody { body: body.into_data_stream(), _cancel: cancel }))
-}
-
-/// A body that cancels a prompt when it is dropped.
-struct TiedBody {
-    body: BodyDataStream,
-    _cancel: CancelOnDrop,
-}
-
-impl Stream for TiedBody {
-    type Item = Result<Bytes, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut self.body).poll_next(context)
-    }
+    response.map(|body| {
+        Body::from_stream(unfold((body.into_data_stream(), cancel), async |(mut body, cancel)| {
+            Some((body.next().await?, (body, cancel)))
+        }))
+    })
 }

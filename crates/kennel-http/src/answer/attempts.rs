@@ -12,10 +12,9 @@ use super::attempt_events::AttemptEvents;
 use super::complete;
 use super::point::AnswerPoint;
 use crate::api::Api;
-use crate::stream::ReadState;
 use crate::stream::resume_position::ResumePosition;
 use crate::stream::sse::{self, Wake};
-use crate::stream::streaming_body::ChunkSource;
+use crate::stream::{ChunkSource, ReadState};
 
 /// Streams the attempts of one prompt.
 pub(super) struct AttemptStream {

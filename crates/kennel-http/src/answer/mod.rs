@@ -6,7 +6,7 @@ mod attempts;
 mod point;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kennel_daemon::{ApiError, transcript};
@@ -48,7 +48,7 @@ enum AnswerResponseFormat {
 }
 
 pub(crate) async fn answer(
-    State(api): State<Api>,
+    api: Api,
     identity: Identity,
     Path(reference): Path<String>,
     headers: HeaderMap,

@@ -5,26 +5,26 @@
 pub(crate) mod ring;
 mod stream;
 
+use std::io;
+
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use kennel_daemon::{ApiError, DaemonHandle};
-use kennel_register::{EventQuery, ReadError};
+use kennel_register::EventQuery;
 use kennel_types::SessionId;
 use serde::Deserialize;
-use tokio::sync::mpsc;
+use tokio::sync::watch;
 
 use crate::api::Api;
 use crate::error::HandlerResult;
 use crate::extract::Params;
-use crate::stream::{ndjson, sse};
+use crate::stream::sse::{self, Wake};
+use crate::stream::{ChunkSource, NDJSON, append_line};
 use stream::EventFilter;
 
 /// How many events are read at once.
 const PAGE: usize = 256;
-/// How many lines wait for a slow client.
-const LINES_AHEAD: usize = 16;
 
 /// Which events.
 #[derive(Debug, Default, Deserialize)]
@@ -73,7 +73,7 @@ impl EventKinds {
 }
 
 pub(crate) async fn events(
-    State(api): State<Api>,
+    api: Api,
     headers: HeaderMap,
     Params(params): Params<EventParams>,
 ) -> HandlerResult<Response> {
@@ -92,14 +92,13 @@ pub(crate) async fn events(
         }
         return stream::respond(api, EventFilter { since, tail, session, kinds }, &headers).await;
     }
-    let (lines, mut sent) = mpsc::channel(LINES_AHEAD);
-    let range = EventRange { since: since.unwrap_or(0), until, tail, follow };
-    tokio::spawn(async move {
-        if let Err(error) = send_lines(&api.daemon, range, session, &kinds, &lines).await {
-            tracing::warn!(%error, "can't read events");
-        }
-    });
-    Ok(ndjson::respond(move |context| sent.poll_recv(context)))
+    let latest = api.daemon.latest_event();
+    api.daemon.flush_events().await;
+    let since = first(since.unwrap_or(0), tail, *latest.borrow());
+    let query = EventQuery { since, session, limit: PAGE };
+    let follow = follow && until.is_none();
+    let lines = EventLines { api, query, until, kinds, follow, latest, complete: false };
+    Ok(crate::stream::respond(NDJSON, lines))
 }
 
 /// A session that was removed from the record still has its events.
@@ -111,58 +110,61 @@ async fn find(daemon: &DaemonHandle, reference: String) -> Result<SessionId, Api
     SessionId::parse(&view.id).map_err(ApiError::internal)
 }
 
-/// A part of the log.
-struct EventRange {
-    since: u64,
-    until: Option<u64>,
-    tail: Option<u64>,
-    follow: bool,
-}
-
 /// The number before the last `tail` events, or `since` if that is later.
 fn first(since: u64, tail: Option<u64>, latest: u64) -> u64 {
     tail.map_or(since, |tail| since.max(latest.saturating_sub(tail)))
 }
 
-/// Sends events until there are no more, the client disconnects, or the daemon shuts down.
-async fn send_lines(
-    daemon: &DaemonHandle,
-    range: EventRange,
-    session: Option<SessionId>,
-    kinds: &EventKinds,
-    lines: &mpsc::Sender<Bytes>,
-) -> Result<(), ReadError> {
-    let mut latest = daemon.latest_event();
-    daemon.flush_events().await;
-    let EventRange { since, until, tail, follow } = range;
-    let since = first(since, tail, *latest.borrow());
-    let mut query = EventQuery { since, session, limit: PAGE };
-    loop {
-        latest.borrow_and_update();
-        let events = daemon.events(query.clone()).await?;
+/// Events as lines of JSON, until there are no more, or the daemon shuts down.
+struct EventLines {
+    api: Api,
+    query: EventQuery,
+    until: Option<u64>,
+    kinds: EventKinds,
+    follow: bool,
+    latest: watch::Receiver<u64>,
+    complete: bool,
+}
+
+impl ChunkSource for EventLines {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        while !self.complete {
+            // Before the events are read, so that no later one is missed.
+            self.latest.borrow_and_update();
+            let (chunk, caught_up) = match self.read().await {
+                Ok(read) => read,
+                Err(error) => return Some(Err(error)),
+            };
+            if !chunk.is_empty() {
+                return Some(Ok(chunk.into()));
+            }
+            if caught_up && !self.complete {
+                let wake = sse::wait(&mut self.latest, &self.api.daemon).await;
+                self.complete = wake == Wake::Over;
+            }
+        }
+        None
+    }
+}
+
+impl EventLines {
+    /// Reads a page; returns its lines, and whether it is the last one for now.
+    async fn read(&mut self) -> io::Result<(Vec<u8>, bool)> {
+        let events = self.api.daemon.events(self.query.clone()).await.map_err(io::Error::other)?;
+        let caught_up = events.len() < self.query.limit;
+        self.complete = caught_up && !self.follow;
+        let mut lines = Vec::new();
         for event in &events {
-            if until.is_some_and(|until| event.seq > until) {
-                return Ok(());
+            if self.until.is_some_and(|until| event.seq > until) {
+                self.complete = true;
+                break;
             }
-            query.since = event.seq;
-            if kinds.include(&event.kind)
-                && let Some(line) = ndjson::line(event)
-                && lines.send(line).await.is_err()
-            {
-                return Ok(());
+            self.query.since = event.seq;
+            if self.kinds.include(&event.kind) {
+                append_line(&mut lines, event)?;
             }
         }
-        if events.len() >= query.limit {
-            continue;
-        }
-        if !follow || until.is_some() {
-            return Ok(());
-        }
-        tokio::select! {
-            changed = latest.changed() => if changed.is_err() { return Ok(()) },
-            () = daemon.shutting_down() => return Ok(()),
-            () = lines.closed() => return Ok(()),
-        }
+        Ok((lines, caught_up))
     }
 }
 

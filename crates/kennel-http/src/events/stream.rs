@@ -14,8 +14,8 @@ use super::ring::{EncodedEvent, RingRead};
 use super::{EventKinds, PAGE, first};
 use crate::api::Api;
 use crate::error::HandlerResult;
+use crate::stream::ChunkSource;
 use crate::stream::sse::{self, Wake};
-use crate::stream::streaming_body::ChunkSource;
 
 /// What a client wants to see.
 pub(super) struct EventFilter {
@@ -150,7 +150,7 @@ impl EventStream {
 mod tests {
     use std::time::Duration;
 
-    use futures_core::Stream as _;
+    use futures_util::StreamExt;
     use kennel_register::{NewEvent, Register, Retention};
     use tokio::time::timeout;
 
@@ -184,12 +184,13 @@ mod tests {
             let kinds = EventKinds::from(kinds.to_owned());
             let filter = EventFilter { since, tail: None, session: None, kinds };
             let response = respond(self.api.clone(), filter, &HeaderMap::new()).await.unwrap();
-            let mut body = Box::pin(response.into_body().into_data_stream());
+            let mut body = response.into_body().into_data_stream();
             let mut text = String::new();
             loop {
-                let chunk = std::future::poll_fn(|cx| body.as_mut().poll_next(cx));
                 // Nothing more comes once all events are sent.
-                let Ok(chunk) = timeout(Duration::from_millis(300), chunk).await else { break };
+                let Ok(chunk) = timeout(Duration::from_millis(300), body.next()).await else {
+                    break;
+                };
                 text += std::str::from_utf8(&chunk.unwrap().unwrap()).unwrap();
             }
             let mut sent = Vec::new();

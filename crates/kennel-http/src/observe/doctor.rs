@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use kennel_daemon::ApiError;
@@ -59,7 +58,7 @@ impl DoctorRunner {
     }
 }
 
-pub(super) async fn doctor(State(api): State<Api>) -> HandlerResult<Response> {
+pub(super) async fn doctor(api: Api) -> HandlerResult<Response> {
     let doctor = &api.observe.doctor;
     if doctor.command.is_empty() {
         return Err(no_doctor().into());

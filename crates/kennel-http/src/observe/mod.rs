@@ -8,7 +8,6 @@ mod usage;
 use std::ffi::OsString;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -16,6 +15,7 @@ use kennel_types::api::{ReadyView, SessionUsage, UsageHistory, UsageRequest};
 use tokio::sync::watch;
 
 use crate::api::Api;
+use crate::endpoint::ResponseContent::Other;
 use crate::endpoint::{Endpoint, get};
 use crate::error::HandlerResult;
 use doctor::DoctorRunner;
@@ -43,44 +43,33 @@ impl ObserveState {
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     vec![
-        get("/metrics", metrics, ("getMetrics", "Returns metrics for Prometheus"))
-            .other("text/plain"),
-        get("/healthz", alive, ("getHealth", "Returns `ok` if the daemon answers"))
-            .other("text/plain"),
-        get(
-            "/readyz",
-            ready,
-            ("getReadiness", "Checks whether the daemon can do its work; 503 if it can't"),
-        )
-        .answer::<ReadyView>(200),
-        get(
-            "/v1/doctor",
-            doctor::doctor,
-            ("examine", "Examines what this machine supports by trying it"),
-        )
-        .answer::<serde_json::Value>(200),
-        get("/v1/usage", usage::all, ("listUsage", "Returns the resource usage of live sessions"))
+        get("/metrics", "getMetrics", metrics).respond(
+            200,
+            Other("text/plain"),
+            "Returns metrics for Prometheus",
+        ),
+        get("/healthz", "getHealth", alive).respond(
+            200,
+            Other("text/plain"),
+            "Returns `ok` if the daemon answers",
+        ),
+        get("/readyz", "getReadiness", ready)
+            .answer::<ReadyView>("Checks whether the daemon can do its work; 503 if it can't"),
+        get("/v1/doctor", "examine", doctor::doctor)
+            .answer::<serde_json::Value>("Examines what this machine supports by trying it"),
+        get("/v1/usage", "listUsage", usage::all)
             .query::<UsageRequest>()
-            .answer::<Vec<SessionUsage>>(200),
-        get(
-            "/v1/sessions/{reference}/usage",
-            usage::one,
-            ("getUsage", "Returns the resource usage of a session"),
-        )
-        .answer::<SessionUsage>(200),
-        get(
-            "/v1/sessions/{reference}/usage/history",
-            usage::history,
-            (
-                "getUsageHistory",
-                "Returns the recent resource usage of a session, sampled while clients request it",
-            ),
-        )
-        .answer::<UsageHistory>(200),
+            .answer::<Vec<SessionUsage>>("Returns the resource usage of live sessions"),
+        get("/v1/sessions/{reference}/usage", "getUsage", usage::one)
+            .answer::<SessionUsage>("Returns the resource usage of a session"),
+        get("/v1/sessions/{reference}/usage/history", "getUsageHistory", usage::history)
+            .answer::<UsageHistory>(
+            "Returns the recent resource usage of a session, sampled while clients request it",
+        ),
     ]
 }
 
-async fn metrics(State(api): State<Api>) -> HandlerResult<Response> {
+async fn metrics(api: Api) -> HandlerResult<Response> {
     Ok(([(CONTENT_TYPE, METRICS_TYPE)], api.daemon.metrics().await?).into_response())
 }
 
@@ -88,7 +77,7 @@ async fn alive() -> &'static str {
     "ok\n"
 }
 
-async fn ready(State(api): State<Api>) -> (StatusCode, Json<ReadyView>) {
+async fn ready(api: Api) -> (StatusCode, Json<ReadyView>) {
     let readiness = api.daemon.readiness().await;
     let status = match readiness.ready {
         true => StatusCode::OK,

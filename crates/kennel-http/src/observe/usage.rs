@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use kennel_daemon::ApiError;
 use kennel_types::api::{SessionUsage, UsageHistory, UsageRequest};
 use tokio::sync::Mutex;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::sampler;
 use crate::api::Api;
-use crate::error::HandlerResult;
+use crate::error::JsonResult;
 use crate::extract::Params;
 
 /// How long the usage of all sessions is reused: several clients that poll each second cause one round of requests.
@@ -21,17 +21,14 @@ const MAX_AGE: Duration = Duration::from_millis(500);
 #[derive(Debug, Default)]
 pub(super) struct UsageCache(Mutex<Option<(Instant, Vec<SessionUsage>)>>);
 
-pub(super) async fn one(
-    State(api): State<Api>,
-    Path(reference): Path<String>,
-) -> HandlerResult<Json<SessionUsage>> {
+pub(super) async fn one(api: Api, Path(reference): Path<String>) -> JsonResult<SessionUsage> {
     Ok(Json(api.daemon.usage(reference).await?))
 }
 
 pub(super) async fn all(
-    State(api): State<Api>,
+    api: Api,
     Params(UsageRequest { history }): Params<UsageRequest>,
-) -> HandlerResult<Json<Vec<SessionUsage>>> {
+) -> JsonResult<Vec<SessionUsage>> {
     let mut usages = recent(&api, MAX_AGE).await?;
     if let Some(last) = history {
         sampler::request(&api);
@@ -42,10 +39,7 @@ pub(super) async fn all(
     Ok(Json(usages))
 }
 
-pub(super) async fn history(
-    State(api): State<Api>,
-    Path(reference): Path<String>,
-) -> HandlerResult<Json<UsageHistory>> {
+pub(super) async fn history(api: Api, Path(reference): Path<String>) -> JsonResult<UsageHistory> {
     let id = api.daemon.show(reference).await?.id;
     sampler::request(&api);
     let samples = api.observe.sampler.samples(&id, usize::MAX);

@@ -101,7 +101,7 @@ fn seek_start(reader: &mut JournalReader, query: &OutputQuery) -> io::Result<()>
 mod tests {
     use kennel_keeper::journal::{JournalWriter, STDERR, STDOUT};
 
-    use super::super::query::OutputFormat;
+    use super::super::query::OutputEncoding;
     use super::*;
 
     fn journal() -> tempfile::TempDir {
@@ -120,7 +120,7 @@ mod tests {
         query: &OutputQuery,
         resume: Option<OutputPoint>,
     ) -> (String, ReadState) {
-        let encoder = OutputEncoder::new("x".into(), OutputFormat::Raw);
+        let encoder = OutputEncoder::new("x".into(), OutputEncoding::Raw);
         let mut cursor = OutputCursor::open(folder, query, resume, encoder).unwrap();
         let left = cursor.read().unwrap();
         (String::from_utf8(cursor.encoder.take()).unwrap(), left)

@@ -6,7 +6,7 @@ use kennel_types::{Exit, Reason, SessionView};
 use serde::Serialize;
 
 use super::point::OutputPoint;
-use super::query::OutputFormat;
+use super::query::OutputEncoding;
 use crate::stream::resume_position::ResumePosition;
 use crate::stream::sse;
 
@@ -79,18 +79,18 @@ struct PartialChar {
 #[derive(Debug)]
 pub(super) struct OutputEncoder {
     launch: String,
-    format: OutputFormat,
+    format: OutputEncoding,
     partial: Option<PartialChar>,
     written: Vec<u8>,
 }
 
 impl OutputEncoder {
-    pub(super) fn new(launch: String, format: OutputFormat) -> Self {
-        let written = if format == OutputFormat::Sse { sse::RETRY.into() } else { Vec::new() };
+    pub(super) fn new(launch: String, format: OutputEncoding) -> Self {
+        let written = if format == OutputEncoding::Sse { sse::RETRY.into() } else { Vec::new() };
         Self { launch, format, partial: None, written }
     }
 
-    pub(super) fn format(&self) -> OutputFormat {
+    pub(super) fn format(&self) -> OutputEncoding {
         self.format
     }
 
@@ -106,7 +106,7 @@ impl OutputEncoder {
 
     /// Encodes a chunk. A character that is split between two chunks goes into the second one, if that follows at once.
     pub(super) fn output(&mut self, chunk: &OutputChunk<'_>) {
-        if self.format == OutputFormat::Raw {
+        if self.format == OutputEncoding::Raw {
             self.written.extend(chunk.data);
             return;
         }
@@ -178,14 +178,14 @@ impl OutputEncoder {
     }
 
     fn record(&mut self, point: OutputPoint, event: &str, record: &OutputRecord<'_>) {
-        if self.format == OutputFormat::Raw {
+        if self.format == OutputEncoding::Raw {
             return;
         }
         let line = match serde_json::to_string(record) {
             Ok(line) => line,
             Err(error) => return tracing::error!(%error, "can't encode output as JSON"),
         };
-        if self.format == OutputFormat::Sse {
+        if self.format == OutputEncoding::Sse {
             let id = ResumePosition { launch: Some(self.launch.clone()), point }.to_string();
             sse::write(&mut self.written, &id, event, &line);
         } else {
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn joins_a_character_that_is_split_between_chunks() {
-        let mut encoder = OutputEncoder::new("x".into(), OutputFormat::Ndjson);
+        let mut encoder = OutputEncoder::new("x".into(), OutputEncoding::Ndjson);
         encoder.output(&chunk(0, STDOUT, b"a\xe2\x82"));
         encoder.output(&chunk(3, STDOUT, b"\xacb"));
         encoder.output(&chunk(5, STDOUT, b"\xe2"));
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn an_id_is_the_position_to_resume_at() {
-        let mut encoder = OutputEncoder::new("x".into(), OutputFormat::Sse);
+        let mut encoder = OutputEncoder::new("x".into(), OutputEncoding::Sse);
         assert_eq!(encoder.take(), sse::RETRY.as_bytes());
         let mut id = |encode: &dyn Fn(&mut OutputEncoder)| {
             encode(&mut encoder);
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn raw_output_is_the_bytes_alone() {
-        let mut encoder = OutputEncoder::new("x".into(), OutputFormat::Raw);
+        let mut encoder = OutputEncoder::new("x".into(), OutputEncoding::Raw);
         encoder.output(&chunk(0, STDOUT, b"\xff\n"));
         encoder.gap(2, None, LossReason::Damaged, 2);
         encoder.output(&chunk(2, STDERR, b"e"));

@@ -11,8 +11,8 @@ mod query;
 use std::io;
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
-use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::extract::Path;
+use axum::http::header::{HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kennel_daemon::{ApiError, LaunchEnd, LaunchWatch, journal_folder};
@@ -22,15 +22,14 @@ use tokio::sync::watch;
 use crate::api::Api;
 use crate::error::HandlerResult;
 use crate::extract::Params;
-use crate::stream::ReadState;
 use crate::stream::resume_position::ResumePosition;
 use crate::stream::sse::{self, Wake};
-use crate::stream::streaming_body::{self, ChunkSource};
+use crate::stream::{ChunkSource, ReadState};
 use cursor::OutputCursor;
 pub(crate) use encoder::EndRecord;
 use encoder::OutputEncoder;
 use point::OutputPoint;
-use query::OutputFormat;
+use query::OutputEncoding;
 pub(crate) use query::OutputQuery;
 
 /// The launch that the output is of.
@@ -39,7 +38,7 @@ const LAUNCH: HeaderName = HeaderName::from_static("kennel-launch");
 const FROM: HeaderName = HeaderName::from_static("kennel-output-from");
 
 pub(crate) async fn output(
-    State(api): State<Api>,
+    api: Api,
     Path(reference): Path<String>,
     headers: HeaderMap,
     Params(query): Params<OutputQuery>,
@@ -68,11 +67,8 @@ pub(crate) async fn output(
         .map_err(|error| ApiError::internal(format!("can't read the output: {error}")))?;
     let follower = OutputFollower { api, cursor: Some(cursor), watch, complete: false };
     let mut response = match format {
-        OutputFormat::Sse => sse::respond(follower),
-        other => {
-            let kind = HeaderValue::from_static(other.media_type());
-            ([(CONTENT_TYPE, kind)], streaming_body::body(follower)).into_response()
-        }
+        OutputEncoding::Sse => sse::respond(follower),
+        other => crate::stream::respond(other.media_type(), follower),
     };
     if let Ok(launch) = HeaderValue::from_str(&view.id) {
         response.headers_mut().insert(LAUNCH, launch);
@@ -135,7 +131,7 @@ impl ChunkSource for OutputFollower {
                 && let Some(watch) = &mut self.watch
             {
                 match sse::wait(watch, &self.api.daemon).await {
-                    Wake::KeepAlive if format == OutputFormat::Sse => {
+                    Wake::KeepAlive if format == OutputEncoding::Sse => {
                         return Some(Ok(sse::ALIVE));
                     }
                     Wake::Changed | Wake::KeepAlive => {}

@@ -5,7 +5,7 @@ use kennel_daemon::ApiError;
 use kennel_keeper::journal::STDERR;
 use serde::Deserialize;
 
-use crate::stream::sse;
+use crate::stream::{NDJSON, sse};
 
 /// Which part of the output.
 #[derive(Debug, Default, Deserialize)]
@@ -23,7 +23,7 @@ pub(crate) struct OutputQuery {
     /// Whether the response continues until the session ends.
     #[serde(default)]
     pub(super) follow: bool,
-    pub(super) format: Option<OutputFormat>,
+    pub(super) format: Option<OutputEncoding>,
 }
 
 /// Which streams. A terminal has one, which counts as standard output.
@@ -51,7 +51,7 @@ impl OutputStreams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub(super) enum OutputFormat {
+pub(super) enum OutputEncoding {
     /// The bytes, and nothing else.
     Raw,
     /// A JSON object on each line.
@@ -60,11 +60,11 @@ pub(super) enum OutputFormat {
     Sse,
 }
 
-impl OutputFormat {
+impl OutputEncoding {
     pub(super) fn media_type(self) -> &'static str {
         match self {
             Self::Raw => "application/octet-stream",
-            Self::Ndjson => "application/x-ndjson",
+            Self::Ndjson => NDJSON,
             Self::Sse => sse::EVENT_STREAM,
         }
     }
@@ -72,10 +72,10 @@ impl OutputFormat {
 
 impl OutputQuery {
     /// The format that the query names, or else one that the client accepts.
-    pub(super) fn format(&self, headers: &HeaderMap) -> OutputFormat {
-        let accepted = |format: &OutputFormat| sse::accepts(headers, format.media_type());
-        let known = [OutputFormat::Sse, OutputFormat::Ndjson, OutputFormat::Raw];
-        self.format.or_else(|| known.into_iter().find(accepted)).unwrap_or(OutputFormat::Ndjson)
+    pub(super) fn format(&self, headers: &HeaderMap) -> OutputEncoding {
+        let accepted = |format: &OutputEncoding| sse::accepts(headers, format.media_type());
+        let known = [OutputEncoding::Sse, OutputEncoding::Ndjson, OutputEncoding::Raw];
+        self.format.or_else(|| known.into_iter().find(accepted)).unwrap_or(OutputEncoding::Ndjson)
     }
 
     pub(super) fn check(&self) -> Result<(), ApiError> {
@@ -97,15 +97,15 @@ mod tests {
     fn a_format_in_the_query_overrides_the_accepted_ones() {
         let mut headers = HeaderMap::new();
         let mut query = OutputQuery::default();
-        assert_eq!(query.format(&headers), OutputFormat::Ndjson);
+        assert_eq!(query.format(&headers), OutputEncoding::Ndjson);
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
-        assert_eq!(query.format(&headers), OutputFormat::Ndjson);
+        assert_eq!(query.format(&headers), OutputEncoding::Ndjson);
         headers.insert(ACCEPT, HeaderValue::from_static("application/octet-stream"));
-        assert_eq!(query.format(&headers), OutputFormat::Raw);
+        assert_eq!(query.format(&headers), OutputEncoding::Raw);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        assert_eq!(query.format(&headers), OutputFormat::Sse);
-        query.format = Some(OutputFormat::Raw);
-        assert_eq!(query.format(&headers), OutputFormat::Raw);
+        assert_eq!(query.format(&headers), OutputEncoding::Sse);
+        query.format = Some(OutputEncoding::Raw);
+        assert_eq!(query.format(&headers), OutputEncoding::Raw);
     }
 
     #[test]

@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use axum::response::{IntoResponse, Response};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, HeaderName, HeaderValue};
+use axum::response::Response;
 use kennel_daemon::DaemonHandle;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::streaming_body::{self, ChunkSource};
+use super::ChunkSource;
 
 /// How often an idle stream sends a comment, so that proxies and the client know that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// The comment.
 pub(crate) const ALIVE: Bytes = Bytes::from_static(b": alive\n\n");
 /// The beginning of every stream: a client that is disconnected reconnects after this many milliseconds.
 pub(crate) const RETRY: &str = "retry: 1000\n\n";
@@ -74,9 +73,8 @@ pub(crate) fn last_id(headers: &HeaderMap) -> Option<&str> {
 
 /// A response of events, which no proxy may buffer.
 pub(crate) fn respond(source: impl ChunkSource) -> Response {
-    let mut response = streaming_body::body(source).into_response();
+    let mut response = super::respond(EVENT_STREAM, source);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response

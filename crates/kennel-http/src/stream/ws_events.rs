@@ -8,18 +8,17 @@
 //! does a page see why a WebSocket was refused, so the error is an event, `refused`, with the problem document, or with
 //! the bare status if there is none.
 
-use std::future::poll_fn;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{FromRequestParts, Query, Request, State};
+use axum::extract::{FromRequestParts, Query, Request};
 use axum::http::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HeaderValue, UPGRADE};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use futures_core::Stream as _;
+use futures_util::StreamExt;
 use kennel_daemon::ApiError;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -36,11 +35,7 @@ const MAX_ERROR_BODY: usize = 64 * 1024;
 const LAST_ID_PARAM: &str = "last_event_id";
 
 /// Serves a stream of events over a WebSocket if the request asks for one.
-pub(crate) async fn or_stream(
-    State(api): State<Api>,
-    request: Request,
-    next: Next,
-) -> HandlerResult<Response> {
+pub(crate) async fn or_stream(api: Api, request: Request, next: Next) -> HandlerResult<Response> {
     if !request.headers().contains_key(UPGRADE) {
         return Ok(next.run(request).await);
     }
@@ -67,7 +62,7 @@ fn as_stream(parts: &mut Parts) -> Result<(), ApiError> {
     let headers = &mut parts.headers;
     headers.remove(UPGRADE);
     headers.remove(CONNECTION);
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(ACCEPT, HeaderValue::from_static(sse::EVENT_STREAM));
     let Some((uri, id)) = without_last_id(&parts.uri) else { return Ok(()) };
     let id = HeaderValue::from_str(&id)
         .map_err(|_| ApiError::invalid(format!("invalid {LAST_ID_PARAM} {id:?}")))?;
@@ -94,7 +89,7 @@ fn without_last_id(uri: &Uri) -> Option<(Uri, String)> {
 /// Sends the response until it ends or the client disconnects.
 async fn send_response(socket: &mut WebSocket, response: Response) {
     let kind = response.headers().get(CONTENT_TYPE);
-    let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    let is_stream = kind.is_some_and(|kind| kind == sse::EVENT_STREAM);
     if response.status() == StatusCode::OK && is_stream {
         if forward(socket, response.into_body()).await.is_err() {
             return;
@@ -115,10 +110,10 @@ impl From<axum::Error> for ClientGone {
 }
 
 async fn forward(socket: &mut WebSocket, body: Body) -> Result<(), ClientGone> {
-    let mut chunks = Box::pin(body.into_data_stream());
+    let mut chunks = body.into_data_stream();
     loop {
         tokio::select! {
-            chunk = poll_fn(|context| chunks.as_mut().poll_next(context)) => match chunk {
+            chunk = chunks.next() => match chunk {
                 Some(Ok(chunk)) => socket.send(Message::Binary(chunk)).await?,
                 // The client requests the rest again, from the last id on.
                 Some(Err(_)) | None => return Ok(()),

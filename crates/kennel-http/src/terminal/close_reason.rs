@@ -1,77 +1,53 @@
 //! Why a connection is closed, as WebSocket close codes.
 
+use std::borrow::Cow;
+
 use axum::extract::ws::{CloseFrame, close_code};
 use tungstenite::error::ProtocolError;
-
-use super::messages::ParseMessageError;
 
 /// Why a connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CloseReason {
-    /// The session has ended.
-    SessionEnded,
-    /// The client closes the connection, and waits for the answer.
-    ClosedByClient,
-    /// The daemon shuts down; its successor is there soon.
-    Shutdown,
-    /// The client does not answer pings.
-    PingTimeout,
-    /// A frame is malformed.
-    Malformed,
-    /// A text frame is not UTF-8, or not the expected JSON.
-    InvalidMessage(String),
-    /// A message has an unknown type.
-    Unsupported(String),
-    /// A message is too long.
-    TooLong,
-    /// The server failed.
-    Failed(String),
+    /// The server closes it, with this code and this text.
+    ByServer(u16, Cow<'static, str>),
+    /// The client closes the connection, and waits for the answer, which the library sends.
+    ByClient,
     /// The connection is gone.
     Disconnected,
 }
 
 impl CloseReason {
-    /// The close frame; none if the library sends it, or if the connection is gone.
+    pub(super) const SESSION_ENDED: Self = Self::ByServer(close_code::NORMAL, Cow::Borrowed(""));
+    pub(super) const SHUTDOWN: Self =
+        Self::ByServer(close_code::AWAY, Cow::Borrowed("the daemon is shutting down; reconnect"));
+    pub(super) const PING_TIMEOUT: Self =
+        Self::ByServer(close_code::AWAY, Cow::Borrowed("no answer to pings"));
+
+    pub(super) fn failed(why: impl Into<Cow<'static, str>>) -> Self {
+        Self::ByServer(close_code::ERROR, why.into())
+    }
+
     pub(super) fn frame(&self) -> Option<CloseFrame> {
-        let (code, reason) = match self {
-            Self::SessionEnded => (close_code::NORMAL, ""),
-            Self::Shutdown => (close_code::AWAY, "the daemon is shutting down; reconnect"),
-            Self::PingTimeout => (close_code::AWAY, "no answer to pings"),
-            Self::Malformed => (close_code::PROTOCOL, "malformed frame"),
-            Self::InvalidMessage(why) => (close_code::INVALID, why.as_str()),
-            Self::Unsupported(why) => (close_code::UNSUPPORTED, why.as_str()),
-            Self::TooLong => (close_code::SIZE, "the message is too long"),
-            Self::Failed(why) => (close_code::ERROR, why.as_str()),
-            Self::ClosedByClient | Self::Disconnected => return None,
-        };
+        let Self::ByServer(code, reason) = self else { return None };
         // The limit for the reason in a close frame is 123 bytes.
         let reason = kennel_types::beginning_of(reason, 120);
-        Some(CloseFrame { code, reason: reason.into() })
-    }
-}
-
-impl From<ParseMessageError> for CloseReason {
-    fn from(error: ParseMessageError) -> Self {
-        match error {
-            ParseMessageError::NotJson => Self::InvalidMessage(error.to_string()),
-            ParseMessageError::UnknownType => Self::Unsupported(error.to_string()),
-        }
+        Some(CloseFrame { code: *code, reason: reason.into() })
     }
 }
 
 impl From<axum::Error> for CloseReason {
     /// After a failed receive or send.
     fn from(error: axum::Error) -> Self {
-        match error.into_inner().downcast_ref::<tungstenite::Error>() {
-            Some(tungstenite::Error::Utf8(_)) => {
-                Self::InvalidMessage("the text is not UTF-8".into())
-            }
-            Some(tungstenite::Error::Capacity(_)) => Self::TooLong,
-            Some(tungstenite::Error::Protocol(
+        use tungstenite::Error::{Capacity, Protocol, Utf8};
+        let (code, text) = match error.into_inner().downcast_ref() {
+            Some(Utf8(_)) => (close_code::INVALID, "the text is not UTF-8"),
+            Some(Capacity(_)) => (close_code::SIZE, "the message is too long"),
+            Some(Protocol(
                 ProtocolError::ResetWithoutClosingHandshake | ProtocolError::SendAfterClosing,
-            )) => Self::Disconnected,
-            Some(tungstenite::Error::Protocol(_)) => Self::Malformed,
-            _ => Self::Disconnected,
-        }
+            )) => return Self::Disconnected,
+            Some(Protocol(_)) => (close_code::PROTOCOL, "malformed frame"),
+            _ => return Self::Disconnected,
+        };
+        Self::ByServer(code, text.into())
     }
 }

@@ -79,7 +79,7 @@ impl TerminalConnection {
         let shutdown = daemon.shutdown_signal();
         loop {
             if *shutdown.borrow() {
-                return Ok(CloseReason::Shutdown);
+                return Ok(CloseReason::SHUTDOWN);
             }
             // Before the read: all output of an ended launch is read after its end is known.
             let end = self.watch.borrow_and_update().end.clone();
@@ -100,7 +100,7 @@ impl TerminalConnection {
                     LaunchEnd::Removed => None,
                 };
                 send(&mut self.socket, &ServerMessage::Ended { outcome }).await?;
-                return Ok(CloseReason::SessionEnded);
+                return Ok(CloseReason::SESSION_ENDED);
             }
             let wants_more = self.input.wants_more();
             tokio::select! {
@@ -115,10 +115,10 @@ impl TerminalConnection {
                 // Closed without an end: the daemon shuts down.
                 changed = self.watch.changed() => {
                     if changed.is_err() {
-                        return Ok(CloseReason::Shutdown);
+                        return Ok(CloseReason::SHUTDOWN);
                     }
                 }
-                () = daemon.shutting_down() => return Ok(CloseReason::Shutdown),
+                () = daemon.shutting_down() => return Ok(CloseReason::SHUTDOWN),
                 () = sleep_until(self.ping_at) => self.ping(wants_more).await?,
             }
         }
@@ -175,7 +175,7 @@ impl TerminalConnection {
     /// Sends some output.
     async fn send_output(&mut self) -> Result<ReadState, CloseReason> {
         let reader = self.reader.take();
-        let mut reader = reader.ok_or_else(|| CloseReason::Failed("no output to read".into()))?;
+        let mut reader = reader.ok_or_else(|| CloseReason::failed("no output to read"))?;
         let read = self.api.streams.on_disk(move || {
             let read = read(&mut reader)?;
             Ok((reader, read))
@@ -216,7 +216,7 @@ impl TerminalConnection {
             },
             // The library answers pings.
             Message::Ping(_) | Message::Pong(_) => Ok(()),
-            Message::Close(_) => return Err(CloseReason::ClosedByClient),
+            Message::Close(_) => return Err(CloseReason::ByClient),
         };
         self.report_refusal(sent).await
     }
@@ -235,7 +235,7 @@ impl TerminalConnection {
         if !reading {
             self.received_at = now;
         } else if now.duration_since(self.received_at) > PING_TIMEOUT {
-            return Err(CloseReason::PingTimeout);
+            return Err(CloseReason::PING_TIMEOUT);
         }
         self.ping_at = now + PING_INTERVAL;
         Ok(self.socket.send(Message::Ping(Vec::new().into())).await?)
@@ -244,12 +244,12 @@ impl TerminalConnection {
 
 async fn send(socket: &mut WebSocket, message: &ServerMessage<'_>) -> Result<(), CloseReason> {
     let text =
-        serde_json::to_string(message).map_err(|error| CloseReason::Failed(error.to_string()))?;
+        serde_json::to_string(message).map_err(|error| CloseReason::failed(error.to_string()))?;
     Ok(socket.send(Message::Text(text.into())).await?)
 }
 
 fn unreadable(error: io::Error) -> CloseReason {
-    CloseReason::Failed(format!("can't read the output: {error}"))
+    CloseReason::failed(format!("can't read the output: {error}"))
 }
 
 /// Reads some output. Blocks on the disk.

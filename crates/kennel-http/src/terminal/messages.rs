@@ -1,8 +1,15 @@
 //! Control messages, in text frames; binary frames are the terminal's own bytes.
 
+use std::borrow::Cow;
+
+use axum::extract::ws::close_code;
 use serde::{Deserialize, Serialize};
 
+use super::close_reason::CloseReason;
 use crate::output::EndRecord;
+
+const INVALID: &str = "expected a JSON object with a `type` and the fields of that type";
+const UNKNOWN_TYPE: &str = "unknown message type";
 
 /// What a client sends.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
@@ -16,33 +23,20 @@ pub(super) enum ClientMessage {
     Eof,
 }
 
-/// Why a message was not understood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ParseMessageError {
-    /// The frame is not a JSON object with a type, or a field is wrong.
-    #[error("expected a JSON object with a `type` and the fields of that type")]
-    NotJson,
-    /// The type is unknown.
-    #[error("unknown message type")]
-    UnknownType,
-}
-
 impl ClientMessage {
-    pub(super) fn parse(text: &str) -> Result<Self, ParseMessageError> {
+    pub(super) fn parse(text: &str) -> Result<Self, CloseReason> {
         #[derive(Deserialize)]
         struct MessageType<'a> {
             #[serde(rename = "type", borrow)]
-            kind: std::borrow::Cow<'a, str>,
+            kind: Cow<'a, str>,
         }
-        let typed: MessageType<'_> =
-            serde_json::from_str(text).map_err(|_| ParseMessageError::NotJson)?;
+        let invalid = || CloseReason::ByServer(close_code::INVALID, INVALID.into());
+        let typed: MessageType<'_> = serde_json::from_str(text).map_err(|_| invalid())?;
         if !matches!(&*typed.kind, "resize" | "input" | "eof") {
-            return Err(ParseMessageError::UnknownType);
+            return Err(CloseReason::ByServer(close_code::UNSUPPORTED, UNKNOWN_TYPE.into()));
         }
-        match serde_json::from_str(text).map_err(|_| ParseMessageError::NotJson)? {
-            Self::Resize { cols: 0, .. } | Self::Resize { rows: 0, .. } => {
-                Err(ParseMessageError::NotJson)
-            }
+        match serde_json::from_str(text).map_err(|_| invalid())? {
+            Self::Resize { cols: 0, .. } | Self::Resize { rows: 0, .. } => Err(invalid()),
             message => Ok(message),
         }
     }
@@ -95,8 +89,10 @@ mod tests {
             r#"{"type":"resize","cols":70000,"rows":1}"#,
             r#"{"type":"input","text":1}"#,
         ] {
-            assert_eq!(parse(nonsense), Err(ParseMessageError::NotJson), "{nonsense}");
+            let refused = CloseReason::ByServer(close_code::INVALID, INVALID.into());
+            assert_eq!(parse(nonsense), Err(refused), "{nonsense}");
         }
-        assert_eq!(parse(r#"{"type":"dance"}"#), Err(ParseMessageError::UnknownType));
+        let unknown = CloseReason::ByServer(close_code::UNSUPPORTED, UNKNOWN_TYPE.into());
+        assert_eq!(parse(r#"{"type":"dance"}"#), Err(unknown));
     }
 }

@@ -12,9 +12,9 @@ mod close_reason;
 mod connection;
 mod messages;
 
+use axum::extract::Path;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::{Path, State};
 use axum::response::Response;
 use kennel_daemon::ApiError;
 use serde::Deserialize;
@@ -62,7 +62,7 @@ enum TerminalReplay {
 }
 
 pub(crate) async fn terminal(
-    State(api): State<Api>,
+    api: Api,
     identity: Identity,
     Path(reference): Path<String>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
