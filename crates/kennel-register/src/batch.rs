@@ -6,7 +6,6 @@ use std::fmt;
 use kennel_core::Member;
 use kennel_types::{Phase, SessionId};
 use rusqlite::Connection;
-use tokio::sync::oneshot;
 
 use crate::error::WriteError;
 use crate::record::{NewEvent, PlanRecord, SessionRecord};
@@ -18,7 +17,8 @@ pub(crate) struct WriteRequest {
     pub(crate) change: RecordChange,
     pub(crate) events: Vec<NewEvent>,
     pub(crate) urgency: WriteUrgency,
-    pub(crate) reply: WriteReply,
+    /// Receives the sequence numbers of the events. If there is none, failed events are retried.
+    pub(crate) reply: Option<Reply<Vec<u64>>>,
 }
 
 #[derive(Debug)]
@@ -45,34 +45,25 @@ pub(crate) enum WriteUrgency {
     Durable,
 }
 
-/// Where the result goes. A receiver that was dropped is not an error.
-#[derive(Debug)]
-pub(crate) enum WriteReply {
-    None,
-    Seqs(oneshot::Sender<Result<Vec<u64>, WriteError>>),
-    Done(oneshot::Sender<Result<(), WriteError>>),
-    Callback(WriteCallback),
-}
-
-/// Receives the result on the writing thread. It is always called: dropping it reports
+/// Receives the result of a command on the writing thread. It is always called: dropping it reports
 /// [`WriteError::Closed`].
-pub(crate) struct WriteCallback(Option<Box<DynCallback>>);
+pub(crate) struct Reply<T>(Option<Box<DynReply<T>>>);
 
-type DynCallback = dyn FnOnce(Result<(), WriteError>) + Send;
+type DynReply<T> = dyn FnOnce(Result<T, WriteError>) + Send;
 
-impl WriteCallback {
-    pub(crate) fn new(callback: impl FnOnce(Result<(), WriteError>) + Send + 'static) -> Self {
+impl<T> Reply<T> {
+    pub(crate) fn new(callback: impl FnOnce(Result<T, WriteError>) + Send + 'static) -> Self {
         Self(Some(Box::new(callback)))
     }
 
-    fn call(mut self, result: Result<(), WriteError>) {
+    pub(crate) fn send(mut self, result: Result<T, WriteError>) {
         if let Some(callback) = self.0.take() {
             callback(result);
         }
     }
 }
 
-impl Drop for WriteCallback {
+impl<T> Drop for Reply<T> {
     fn drop(&mut self) {
         if let Some(callback) = self.0.take() {
             callback(Err(WriteError::Closed));
@@ -80,29 +71,17 @@ impl Drop for WriteCallback {
     }
 }
 
-impl fmt::Debug for WriteCallback {
+impl<T> fmt::Debug for Reply<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WriteCallback")
-    }
-}
-
-impl WriteReply {
-    pub(crate) fn send(self, result: Result<Vec<u64>, WriteError>) {
-        match self {
-            Self::None => {}
-            Self::Seqs(sender) => drop(sender.send(result)),
-            Self::Done(sender) => drop(sender.send(result.map(drop))),
-            Self::Callback(callback) => callback.call(result.map(drop)),
-        }
+        f.write_str("Reply")
     }
 }
 
 impl WriteRequest {
     /// Adds an event; its caller waits for no reply.
     pub(crate) fn event(event: NewEvent) -> Self {
-        let events = vec![event];
-        let (change, reply) = (RecordChange::None, WriteReply::None);
-        Self { change, events, urgency: WriteUrgency::Soon, reply }
+        let (change, events) = (RecordChange::None, vec![event]);
+        Self { change, events, urgency: WriteUrgency::Soon, reply: None }
     }
 
     /// Returns the session that this request saves, if it is not cleaned yet.

@@ -9,7 +9,7 @@
 //!   were flushed, the header included, so ours is read. Later frames may be torn, and are ignored.
 //! - The file keeps its name: its folder was flushed after the WAL was created
 //!   ([`Database::prepare`]), and SQLite neither renames nor replaces it until the last connection
-//!   closes ([`WalFile::check`] verifies this before each commit).
+//!   closes ([`WalFile::health`] verifies this before each commit).
 //! - A checkpoint first flushes the WAL, copies its pages into the database, and flushes the
 //!   database. Only then may the next commit restart the WAL, from the start of the file and with
 //!   new salts, which are flushed before any frame is written. So at each moment either the WAL or
@@ -32,7 +32,7 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, Transaction, TransactionBeha
 
 use crate::error::{OpenRegisterError, WriteError};
 use crate::rows;
-use crate::wal::{FileMoved, WalFile};
+use crate::wal::{WalFile, WalHealth};
 
 /// How long a statement waits for the lock of another process.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -65,16 +65,6 @@ pub(crate) struct Database {
     /// Whether a flush failed, so that the WAL may have a hole.
     flush_failed: bool,
     flushes: Arc<AtomicU64>,
-}
-
-/// Whether the WAL can be written.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum LogHealth {
-    Good,
-    /// It was removed, or a flush failed: empty it, and open a new connection.
-    NeedsReopen,
-    /// This file was removed or replaced.
-    Replaced(PathBuf),
 }
 
 /// Opens a connection that can write, without changing anything.
@@ -172,12 +162,10 @@ impl Database {
         })
     }
 
-    pub(crate) fn log_health(&self) -> LogHealth {
-        match self.wal.check() {
-            Err(FileMoved::Replaced(path)) => LogHealth::Replaced(path),
-            Err(FileMoved::WalRemoved) => LogHealth::NeedsReopen,
-            Ok(()) if self.flush_failed => LogHealth::NeedsReopen,
-            Ok(()) => LogHealth::Good,
+    pub(crate) fn wal_health(&self) -> WalHealth {
+        match self.wal.health() {
+            WalHealth::Good if self.flush_failed => WalHealth::NeedsReopen,
+            health => health,
         }
     }
 
@@ -222,12 +210,11 @@ impl Database {
             self.extended = true;
             // Flushed here, so that the next durable commit doesn't wait for it.
             let pages = (CHECKPOINT_PAGES + SPARE_PAGES).saturating_sub(self.frames);
-            match self.wal.reserve(self.frames, pages) {
-                Ok(true) => self.flush().unwrap_or_else(
-                    |error| tracing::warn!(%error, "can't extend the register's WAL"),
-                ),
-                Ok(false) => {}
-                Err(error) => tracing::warn!(%error, "can't extend the register's WAL"),
+            let reserved = self.wal.reserve(self.frames, pages);
+            let reserved = reserved.map_err(|error| WriteError::from_io(&self.path, &error));
+            let flushed = reserved.and_then(|grew| if grew { self.flush() } else { Ok(()) });
+            if let Err(error) = flushed {
+                tracing::warn!(%error, "can't extend the register's WAL");
             }
         }
         if self.frames >= self.checkpoint_at {
@@ -256,7 +243,8 @@ impl Database {
         self.copied = !busy && wal.copied == wal.frames;
         self.checkpoint_at = self.frames + CHECKPOINT_PAGES;
         if busy && mode != "PASSIVE" {
-            return Err(busy_error());
+            let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+            return Err(rusqlite::Error::SqliteFailure(busy, None));
         }
         Ok(())
     }
@@ -297,10 +285,6 @@ fn prove_writable(connection: &Connection, home_id: &str) -> rusqlite::Result<()
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     rows::count_opening(&transaction, home_id)?;
     transaction.commit()
-}
-
-fn busy_error() -> rusqlite::Error {
-    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)
 }
 
 /// Flushes the folder of a new file, so that its name survives a power cut.

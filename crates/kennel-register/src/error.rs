@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 use crate::schema::VERSION;
 
@@ -79,22 +80,21 @@ pub enum OpenRegisterError {
 
 impl OpenRegisterError {
     pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
-        let (path, why) = (path.to_owned(), error.to_string());
-        match category_of(error) {
+        Self::from_category(category_of(error), path, error.to_string())
+    }
+
+    pub(crate) fn from_io(path: &Path, what: &str, error: &io::Error) -> Self {
+        Self::from_category(category_of_io(error), path, format!("{what}: {error}"))
+    }
+
+    fn from_category(category: ErrorCategory, path: &Path, why: String) -> Self {
+        let path = path.to_owned();
+        match category {
             ErrorCategory::Damaged => Self::Damaged { path, why },
             ErrorCategory::Locked => Self::Locked { path },
             ErrorCategory::Unwritable => Self::Unwritable { path, why },
             ErrorCategory::Full => Self::Full { path, why },
             ErrorCategory::Other => Self::Other { path, why },
-        }
-    }
-
-    pub(crate) fn from_io(path: &Path, what: &str, error: &io::Error) -> Self {
-        let (path, why) = (path.to_owned(), format!("{what}: {error}"));
-        match category_of_io(error) {
-            ErrorCategory::Full => Self::Full { path, why },
-            ErrorCategory::Unwritable => Self::Unwritable { path, why },
-            _ => Self::Other { path, why },
         }
     }
 }
@@ -149,39 +149,30 @@ pub enum WriteError {
 
 impl WriteError {
     pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
-        Self::from_category(category_of(error), path, error.to_string())
+        OpenRegisterError::from_sqlite(path, error).into()
     }
 
     pub(crate) fn from_io(path: &Path, error: &io::Error) -> Self {
-        Self::from_category(category_of_io(error), path, error.to_string())
+        OpenRegisterError::from_category(category_of_io(error), path, error.to_string()).into()
     }
+}
 
-    pub(crate) fn from_open(path: &Path, error: &OpenRegisterError) -> Self {
-        let category = match error {
-            OpenRegisterError::Damaged { .. } => ErrorCategory::Damaged,
-            OpenRegisterError::Locked { .. } => ErrorCategory::Locked,
-            OpenRegisterError::Unwritable { .. } => ErrorCategory::Unwritable,
-            OpenRegisterError::Full { .. } => ErrorCategory::Full,
-            _ => ErrorCategory::Other,
-        };
-        let why = match error {
-            OpenRegisterError::Damaged { why, .. }
-            | OpenRegisterError::Unwritable { why, .. }
-            | OpenRegisterError::Full { why, .. }
-            | OpenRegisterError::Other { why, .. } => why.clone(),
-            other => other.to_string(),
-        };
-        Self::from_category(category, path, why)
-    }
-
-    fn from_category(category: ErrorCategory, path: &Path, why: String) -> Self {
-        let path = path.to_owned();
-        match category {
-            ErrorCategory::Full => Self::Full { path, why },
-            ErrorCategory::Unwritable => Self::Unwritable { path, why },
-            ErrorCategory::Locked => Self::Locked { path },
-            ErrorCategory::Damaged => Self::Damaged { path, why },
-            ErrorCategory::Other => Self::Other { path, why },
+impl From<OpenRegisterError> for WriteError {
+    fn from(error: OpenRegisterError) -> Self {
+        use OpenRegisterError as Open;
+        match error {
+            Open::Damaged { path, why } => Self::Damaged { path, why },
+            Open::Locked { path } => Self::Locked { path },
+            Open::Unwritable { path, why } => Self::Unwritable { path, why },
+            Open::Full { path, why } => Self::Full { path, why },
+            Open::Other { path, why } => Self::Other { path, why },
+            Open::OtherVersion { ref path, .. }
+            | Open::Foreign { ref path }
+            | Open::NotAFile { ref path }
+            | Open::Incomplete { ref path, .. }
+            | Open::Network { folder: ref path, .. } => {
+                Self::Other { path: path.clone(), why: error.to_string() }
+            }
         }
     }
 }
@@ -221,15 +212,11 @@ fn category_of(error: &rusqlite::Error) -> ErrorCategory {
         }
         Some(ErrorCode::DiskFull) => ErrorCategory::Full,
         // SQLite reports a full disk in this way when it can't extend the `-shm` file.
-        _ if extended_code(error) == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => {
+        _ if error.sqlite_error().is_some_and(|it| it.extended_code == SQLITE_IOERR_SHMSIZE) => {
             ErrorCategory::Full
         }
         _ => ErrorCategory::Other,
     }
-}
-
-fn extended_code(error: &rusqlite::Error) -> Option<i32> {
-    error.sqlite_error().map(|error| error.extended_code)
 }
 
 fn category_of_io(error: &io::Error) -> ErrorCategory {

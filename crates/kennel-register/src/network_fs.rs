@@ -11,56 +11,14 @@ use crate::error::OpenRegisterError;
 const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// File systems whose files may be on another machine.
-const NETWORK: &[&str] = &[
-    "9p",
-    "afs",
-    "acfs",
-    "beegfs",
-    "ceph",
-    "cifs",
-    "coda",
-    "davfs",
-    "gfs2",
-    "glusterfs",
-    "gpfs",
-    "lustre",
-    "ncpfs",
-    "nfs",
-    "nfs4",
-    "ocfs2",
-    "orangefs",
-    "panfs",
-    "pvfs2",
-    "smb2",
-    "smb3",
-    "smbfs",
-    "vboxsf",
-];
+const NETWORK: &str = "\
+    9p afs acfs beegfs ceph cifs coda davfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 \
+    ocfs2 orangefs panfs pvfs2 smb2 smb3 smbfs vboxsf";
+
 /// FUSE file systems whose files may be on another machine.
-const NETWORK_FUSE: &[&str] = &[
-    "afp",
-    "beegfs",
-    "ceph",
-    "ceph-fuse",
-    "cephfs",
-    "curlftpfs",
-    "davfs",
-    "davfs2",
-    "gcsfuse",
-    "glusterfs",
-    "goofys",
-    "gvfsd-fuse",
-    "httpfs",
-    "juicefs",
-    "moosefs",
-    "mfs",
-    "rclone",
-    "s3fs",
-    "seaweedfs",
-    "smbnetfs",
-    "sshfs",
-    "webdav",
-];
+const NETWORK_FUSE: &str = "\
+    afp beegfs ceph ceph-fuse cephfs curlftpfs davfs davfs2 gcsfuse glusterfs goofys \
+    gvfsd-fuse httpfs juicefs moosefs mfs rclone s3fs seaweedfs smbnetfs sshfs webdav";
 
 /// Refuses a folder on a network file system. The folder need not exist yet.
 ///
@@ -102,10 +60,11 @@ fn network_mount(mountinfo: &[u8], path: &Path) -> Option<String> {
 }
 
 fn is_network(kind: &str) -> bool {
-    match kind.strip_prefix("fuse.") {
-        Some(program) => NETWORK_FUSE.contains(&program),
-        None => NETWORK.contains(&kind),
-    }
+    let (known, kind) = match kind.strip_prefix("fuse.") {
+        Some(program) => (NETWORK_FUSE, program),
+        None => (NETWORK, kind),
+    };
+    known.split(' ').any(|name| name == kind)
 }
 
 /// Parses the mount point and the type: `36 35 98:0 /root /point options [tags...] - type source

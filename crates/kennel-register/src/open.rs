@@ -26,6 +26,8 @@ use crate::wal::companion_path;
 
 /// SQLite's files next to a database that may contain records.
 const COMPANIONS: [&str; 2] = ["-wal", "-journal"];
+/// The suffixes of all files of a database.
+const ALL_FILES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 #[derive(Debug)]
 pub(crate) struct OpenDatabase {
@@ -78,14 +80,12 @@ pub(crate) fn reopen(
     home_id: &str,
     flushes: &Arc<AtomicU64>,
 ) -> Result<Database, WriteError> {
-    let opened = connect(path).and_then(|connection| {
-        if is_blank(path, &connection)? {
-            // Another file has taken the register's name.
-            return Err(OpenRegisterError::Foreign { path: path.to_owned() });
-        }
-        Database::prepare(connection, path, home_id, Arc::clone(flushes))
-    });
-    opened.map_err(|error| WriteError::from_open(path, &error))
+    let connection = connect(path)?;
+    if is_blank(path, &connection)? {
+        // Another file has taken the register's name.
+        return Err(OpenRegisterError::Foreign { path: path.to_owned() }.into());
+    }
+    Ok(Database::prepare(connection, path, home_id, Arc::clone(flushes))?)
 }
 
 fn open_writable(
@@ -121,7 +121,7 @@ fn open_on_full_disk(
     }
     quick_check(path, &connection)?;
     let contents = load(path, &connection, home_id)?;
-    Ok(OpenDatabase { database: Err(WriteError::from_open(path, &full)), contents })
+    Ok(OpenDatabase { database: Err(full.into()), contents })
 }
 
 /// Returns whether the database has no tables yet, and refuses other versions and other programs.
@@ -161,16 +161,12 @@ fn load(
             OpenRegisterError::Damaged { path: path.to_owned(), why: unreadable.to_string() }
         }
     };
-    let sessions = rows::sessions(connection).map_err(unreadable)?;
-    let members = rows::members(connection).map_err(unreadable)?;
-    let plans = rows::plans(connection).map_err(unreadable)?;
     let home = rows::home(connection).map_err(failed)?;
-    let other_home = home.is_some_and(|home| home != home_id);
     Ok(RegisterContents {
-        sessions,
-        members,
-        plans,
-        other_home,
+        sessions: rows::sessions(connection).map_err(unreadable)?,
+        members: rows::members(connection).map_err(unreadable)?,
+        plans: rows::plans(connection).map_err(unreadable)?,
+        other_home: home.is_some_and(|home| home != home_id),
         last_seq: rows::last_seq(connection).map_err(failed)?,
     })
 }
@@ -201,25 +197,19 @@ fn is_missing(path: &Path) -> Result<bool, OpenRegisterError> {
 /// either no register or a complete one.
 fn create(path: &Path, home_id: &str) -> Result<(), OpenRegisterError> {
     let draft = companion_path(path, ".new");
-    let created = remove_draft(&draft)
-        .and_then(|()| OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft))
-        .map_err(|error| OpenRegisterError::from_io(path, "creating it", &error))
-        .and_then(|file| {
-            fill(&draft, home_id)
-                .map_err(|error| OpenRegisterError::from_sqlite(path, &error))
-                .map(|()| file)
-        })
-        .and_then(|file| {
-            file.sync_all()
-                .and_then(|()| fs::rename(&draft, path))
-                .and_then(|()| flush_folder(path))
-                .map_err(|error| OpenRegisterError::from_io(path, "creating it", &error))
-        });
-    if created.is_err() {
-        // The first error is the one to report.
-        remove_draft(&draft).ok();
-    }
-    created
+    let failed = |error: io::Error| OpenRegisterError::from_io(path, "creating it", &error);
+    let create = || {
+        remove_draft(&draft).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&draft).map_err(failed)?;
+        fill(&draft, home_id).map_err(|error| OpenRegisterError::from_sqlite(path, &error))?;
+        file.sync_all()
+            .and_then(|()| fs::rename(&draft, path))
+            .and_then(|()| flush_folder(path))
+            .map_err(failed)
+    };
+    // The first error is the one to report.
+    create().inspect_err(|_| drop(remove_draft(&draft)))
 }
 
 /// Fills the draft. It needs neither a journal nor a flush before the one at the end.
@@ -237,7 +227,7 @@ fn fill(draft: &Path, home_id: &str) -> rusqlite::Result<()> {
 }
 
 fn remove_draft(draft: &Path) -> io::Result<()> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+    for suffix in ALL_FILES {
         match fs::remove_file(companion_path(draft, suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -249,7 +239,7 @@ fn remove_draft(draft: &Path) -> io::Result<()> {
 /// Makes the files private, because they contain tokens. Changes the mode by path: closing a
 /// descriptor would release SQLite's locks.
 fn make_private(path: &Path) -> Result<(), OpenRegisterError> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+    for suffix in ALL_FILES {
         let file = companion_path(path, suffix);
         let Ok(found) = fs::metadata(&file) else { continue };
         if found.permissions().mode() & 0o077 != 0 {

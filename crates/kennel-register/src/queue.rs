@@ -102,11 +102,6 @@ impl CommandReceiver {
         self.batching.store(false, Ordering::SeqCst);
         next
     }
-
-    /// Takes the commands that are left after the last commit.
-    pub(crate) fn drain(&self) -> impl Iterator<Item = WriterCommand> {
-        self.commands.try_iter()
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use kennel_core::Member;
 use kennel_types::{EventView, Phase, SessionId};
 use tokio::sync::{oneshot, watch};
 
-use crate::batch::{RecordChange, WriteCallback, WriteReply, WriteRequest, WriteUrgency};
+use crate::batch::{RecordChange, Reply, WriteRequest, WriteUrgency};
 use crate::error::{OpenRegisterError, ReadError, WriteError};
 use crate::open::{self, OpenDatabase, RegisterContents};
 use crate::queue::{CommandSender, queue};
@@ -125,8 +125,8 @@ impl Register {
         events: Vec<NewEvent>,
         durability: Durability,
     ) -> PendingWrite<Vec<u64>> {
-        let (sender, pending) = oneshot::channel();
-        self.queue_save(record, events, durability, WriteReply::Seqs(sender));
+        let (reply, pending) = pending();
+        self.queue_save(record, events, durability, reply);
         pending
     }
 
@@ -139,7 +139,7 @@ impl Register {
         durability: Durability,
         then: impl FnOnce(Result<(), WriteError>) + Send + 'static,
     ) {
-        self.queue_save(record, events, durability, WriteReply::Callback(WriteCallback::new(then)));
+        self.queue_save(record, events, durability, without_seqs(then));
     }
 
     fn queue_save(
@@ -147,14 +147,14 @@ impl Register {
         record: SessionRecord,
         events: Vec<NewEvent>,
         durability: Durability,
-        reply: WriteReply,
+        reply: Reply<Vec<u64>>,
     ) {
         let urgency = match durability {
             Durability::Durable => WriteUrgency::Durable,
             Durability::Soon => WriteUrgency::Soon,
         };
         let change = RecordChange::Save(Box::new(record));
-        self.write(WriteRequest { change, events, urgency, reply });
+        self.write(WriteRequest { change, events, urgency, reply: Some(reply) });
     }
 
     /// Records a member. Calls `then` as [`Register::save_then`] does.
@@ -194,7 +194,7 @@ impl Register {
         change: RecordChange,
         then: impl FnOnce(Result<(), WriteError>) + Send + 'static,
     ) {
-        let (events, reply) = (Vec::new(), WriteReply::Callback(WriteCallback::new(then)));
+        let (events, reply) = (Vec::new(), Some(without_seqs(then)));
         self.write(WriteRequest { change, events, urgency: WriteUrgency::Durable, reply });
     }
 
@@ -221,12 +221,8 @@ impl Register {
 
     /// Deletes events beyond the limit, and resolves to the sessions beyond theirs.
     pub fn retain(&self, retention: Retention) -> PendingWrite<Retained> {
-        let (sender, pending) = oneshot::channel();
-        if let Err(unsent) = self.shared.commands.send(WriterCommand::Retain(retention, sender))
-            && let WriterCommand::Retain(_, sender) = unsent.0
-        {
-            drop(sender.send(Err(WriteError::Closed)));
-        }
+        let (reply, pending) = pending();
+        self.send(WriterCommand::Retain(retention, reply));
         pending
     }
 
@@ -263,20 +259,15 @@ impl Register {
     /// Checks that the register can be written and has space for one more session, with a write
     /// that changes nothing.
     pub fn check_writable(&self) -> PendingWrite<()> {
-        let (sender, pending) = oneshot::channel();
-        if let Err(unsent) = self.shared.commands.send(WriterCommand::CheckWritable(sender))
-            && let WriterCommand::CheckWritable(sender) = unsent.0
-        {
-            drop(sender.send(Err(WriteError::Closed)));
-        }
+        let (reply, pending) = pending();
+        self.send(WriterCommand::CheckWritable(reply));
         pending
     }
 
     /// Blocks until every queued write is done, and closes the database. Other clones get
     /// [`WriteError::Closed`] from now on.
     pub fn close(self) {
-        // Sending fails only if the thread has already ended.
-        drop(self.shared.commands.send(WriterCommand::Close));
+        self.send(WriterCommand::Close);
         let thread = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the register's writing thread panicked");
@@ -285,16 +276,27 @@ impl Register {
 
     fn change(&self, change: RecordChange, events: Vec<NewEvent>) -> PendingWrite<()> {
         let (sender, pending) = oneshot::channel();
-        let reply = WriteReply::Done(sender);
+        let reply = Some(without_seqs(|result| drop(sender.send(result))));
         self.write(WriteRequest { change, events, urgency: WriteUrgency::Now, reply });
         pending
     }
 
     fn write(&self, request: WriteRequest) {
-        if let Err(unsent) = self.shared.commands.send(WriterCommand::Write(request))
-            && let WriterCommand::Write(request) = unsent.0
-        {
-            request.reply.send(Err(WriteError::Closed));
-        }
+        self.send(WriterCommand::Write(request));
     }
+
+    fn send(&self, command: WriterCommand) {
+        // It fails if the writing thread has ended. Then its reply reports `WriteError::Closed`.
+        drop(self.shared.commands.send(command));
+    }
+}
+
+fn pending<T: Send + 'static>() -> (Reply<T>, PendingWrite<T>) {
+    let (sender, pending) = oneshot::channel();
+    // A receiver that was dropped is not an error.
+    (Reply::new(|result| drop(sender.send(result))), pending)
+}
+
+fn without_seqs(then: impl FnOnce(Result<(), WriteError>) + Send + 'static) -> Reply<Vec<u64>> {
+    Reply::new(|result| then(result.map(drop)))
 }

@@ -27,21 +27,21 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 #[derive(Debug)]
 pub(crate) struct WalFile {
     file: File,
-    wal: KnownFile,
-    database: KnownFile,
-}
-
-/// A path with the device and inode of the file that it had when it was opened.
-#[derive(Debug)]
-struct KnownFile {
     path: PathBuf,
-    file: (u64, u64),
+    identity: FileIdentity,
+    database: PathBuf,
+    database_identity: FileIdentity,
 }
 
+/// The device and the inode of a file.
+type FileIdentity = (u64, u64);
+
+/// Whether the WAL can be written.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum FileMoved {
-    /// The WAL was removed. Its contents can still be checkpointed.
-    WalRemoved,
+pub(crate) enum WalHealth {
+    Good,
+    /// It was removed, or a flush failed: empty it, and open a new connection.
+    NeedsReopen,
     /// The WAL was replaced, or the database was removed or replaced.
     Replaced(PathBuf),
 }
@@ -53,10 +53,9 @@ impl WalFile {
         // Only this file may be opened besides SQLite: closing a descriptor of the database or of
         // `-shm` would release SQLite's locks.
         let file = OpenOptions::new().append(true).mode(0o600).open(&path)?;
-        let wal = KnownFile { path, file: identity(&file.metadata()?) };
-        let database =
-            KnownFile { path: database.to_owned(), file: identity(&fs::metadata(database)?) };
-        Ok(Self { file, wal, database })
+        let database_identity = identity(&fs::metadata(database)?);
+        let identity = identity(&file.metadata()?);
+        Ok(Self { file, path, identity, database: database.to_owned(), database_identity })
     }
 
     /// Flushes everything that SQLite has written to the WAL.
@@ -65,14 +64,15 @@ impl WalFile {
     }
 
     /// Checks that the WAL and the database still have their names.
-    pub(crate) fn check(&self) -> Result<(), FileMoved> {
-        if !self.database.is_same() {
-            return Err(FileMoved::Replaced(self.database.path.clone()));
+    pub(crate) fn health(&self) -> WalHealth {
+        let has = |path, wanted| fs::metadata(path).map(|found| identity(&found) == wanted);
+        if !has(&self.database, self.database_identity).unwrap_or(false) {
+            return WalHealth::Replaced(self.database.clone());
         }
-        match fs::metadata(&self.wal.path) {
-            Ok(found) if identity(&found) == self.wal.file => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(FileMoved::WalRemoved),
-            _ => Err(FileMoved::Replaced(self.wal.path.clone())),
+        match has(&self.path, self.identity) {
+            Ok(true) => WalHealth::Good,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => WalHealth::NeedsReopen,
+            _ => WalHealth::Replaced(self.path.clone()),
         }
     }
 
@@ -111,13 +111,7 @@ impl WalFile {
     }
 }
 
-impl KnownFile {
-    fn is_same(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|found| identity(&found) == self.file)
-    }
-}
-
-fn identity(metadata: &fs::Metadata) -> (u64, u64) {
+fn identity(metadata: &fs::Metadata) -> FileIdentity {
     (metadata.dev(), metadata.ino())
 }
 

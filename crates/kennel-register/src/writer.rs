@@ -14,16 +14,17 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kennel_types::SessionId;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
-use crate::batch::{TransactionError, WriteReply, WriteRequest, WriteUrgency, transact};
-use crate::database::{Database, LogHealth};
+use crate::batch::{Reply, TransactionError, WriteRequest, WriteUrgency, transact};
+use crate::database::Database;
 use crate::error::WriteError;
 use crate::open;
 use crate::queue::{CommandReceiver, NextCommand};
 use crate::reader::ReadConnections;
 use crate::record::{CommitReport, NewEvent, Retained, Retention};
 use crate::rows;
+use crate::wal::WalHealth;
 
 /// How long a write that isn't durable waits for others, to be committed together.
 const BATCH_DELAY: Duration = Duration::from_millis(50);
@@ -43,8 +44,8 @@ const DELETE_BATCH: u64 = 5000;
 #[derive(Debug)]
 pub(crate) enum WriterCommand {
     Write(WriteRequest),
-    Retain(Retention, oneshot::Sender<Result<Retained, WriteError>>),
-    CheckWritable(oneshot::Sender<Result<(), WriteError>>),
+    Retain(Retention, Reply<Retained>),
+    CheckWritable(Reply<()>),
     Close,
 }
 
@@ -94,7 +95,7 @@ pub(crate) struct Backlog {
 struct PendingRetention {
     retention: Retention,
     deleted: u64,
-    reply: oneshot::Sender<Result<Retained, WriteError>>,
+    reply: Reply<Retained>,
 }
 
 #[derive(Debug, Default)]
@@ -187,14 +188,10 @@ impl RegisterWriter {
                 batch.requests.push(request);
             }
             WriterCommand::Retain(retention, reply) => {
-                self.backlog.retentions.push_back(PendingRetention {
-                    retention,
-                    deleted: 0,
-                    reply,
-                });
+                let pending = PendingRetention { retention, deleted: 0, reply };
+                self.backlog.retentions.push_back(pending);
             }
-            // A caller that is gone needs no reply.
-            WriterCommand::CheckWritable(reply) => drop(reply.send(self.check_writable())),
+            WriterCommand::CheckWritable(reply) => reply.send(self.check_writable()),
             WriterCommand::Close => batch.closing = true,
         }
     }
@@ -215,8 +212,9 @@ impl RegisterWriter {
         }
         for (request, result) in requests.into_iter().zip(results) {
             match (request.reply, result) {
-                (WriteReply::None, Err(_)) => self.backlog.keep(request.events),
-                (reply, result) => reply.send(result),
+                (Some(reply), result) => reply.send(result),
+                (None, Err(_)) => self.backlog.keep(request.events),
+                (None, Ok(_)) => {}
             }
         }
     }
@@ -288,10 +286,10 @@ impl RegisterWriter {
     /// incomplete.
     fn healthy_database(&mut self) -> Result<&mut Database, WriteError> {
         if let Ok(database) = &mut self.database {
-            match database.log_health() {
-                LogHealth::Good => {}
-                LogHealth::Replaced(path) => return Err(WriteError::Replaced { path }),
-                LogHealth::NeedsReopen => {
+            match database.wal_health() {
+                WalHealth::Good => {}
+                WalHealth::Replaced(path) => return Err(WriteError::Replaced { path }),
+                WalHealth::NeedsReopen => {
                     tracing::warn!(
                         "the register's WAL was removed or could not be flushed; starting a new one"
                     );
@@ -330,9 +328,9 @@ impl RegisterWriter {
             }
             Ok((deleted, excess)) => {
                 let dropped_events = pending.deleted + deleted;
-                drop(pending.reply.send(Ok(Retained { dropped_events, excess })));
+                pending.reply.send(Ok(Retained { dropped_events, excess }));
             }
-            Err(error) => drop(pending.reply.send(Err(error))),
+            Err(error) => pending.reply.send(Err(error)),
         }
     }
 
@@ -342,14 +340,8 @@ impl RegisterWriter {
         while !self.backlog.retentions.is_empty() {
             self.continue_retention();
         }
-        for command in self.commands.drain() {
-            match command {
-                WriterCommand::Write(request) => request.reply.send(Err(WriteError::Closed)),
-                WriterCommand::Retain(_, reply) => drop(reply.send(Err(WriteError::Closed))),
-                WriterCommand::CheckWritable(reply) => drop(reply.send(Err(WriteError::Closed))),
-                WriterCommand::Close => {}
-            }
-        }
+        // The commands that are left get `WriteError::Closed`.
+        drop(self.commands);
         self.readers.clear();
         if let Ok(database) = self.database
             && let Err(error) = database.close()
@@ -392,24 +384,20 @@ fn write_all(
             return;
         }
     }
-    let mut begin_error = None;
+    let mut begin_error: Option<WriteError> = None;
     for index in pending {
         if let Some(error) = &begin_error {
-            results[index] = Err(WriteError::clone(error));
+            results[index] = Err(error.clone());
             continue;
         }
-        match transact(database.connection(), std::iter::once(&requests[index])) {
+        results[index] = match transact(database.connection(), [&requests[index]].into_iter()) {
             Ok(seqs) => {
-                results[index] = Ok(seqs.into_iter().flatten().collect());
                 database.after_commit();
+                Ok(seqs.concat())
             }
-            Err(TransactionError::Inside(error)) => results[index] = Err(failed(error)),
-            Err(TransactionError::Begin(error)) => {
-                let error = failed(error);
-                results[index] = Err(error.clone());
-                begin_error = Some(error);
-            }
-        }
+            Err(TransactionError::Inside(error)) => Err(failed(error)),
+            Err(TransactionError::Begin(error)) => Err(begin_error.insert(failed(error)).clone()),
+        };
     }
 }
 
@@ -454,6 +442,8 @@ impl Backlog {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::oneshot;
+
     use super::*;
     use crate::batch::RecordChange;
     use crate::record::EventQuery;
@@ -487,8 +477,9 @@ mod tests {
         urgency: WriteUrgency,
     ) -> Result<Vec<u64>, WriteError> {
         let (sender, mut answer) = oneshot::channel();
-        let (change, reply) = (RecordChange::None, WriteReply::Seqs(sender));
-        writer.commit(vec![WriteRequest { change, events: vec![event(kind)], urgency, reply }]);
+        let reply = Some(Reply::new(|result| drop(sender.send(result))));
+        let (change, events) = (RecordChange::None, vec![event(kind)]);
+        writer.commit(vec![WriteRequest { change, events, urgency, reply }]);
         answer.try_recv().unwrap()
     }
 
@@ -506,9 +497,9 @@ mod tests {
         writer.database.as_mut().unwrap().break_flushes();
         let error = commit(&mut writer, "b", WriteUrgency::Durable).unwrap_err();
         assert!(matches!(error, WriteError::NotFlushed { .. }), "{error}");
-        assert_eq!(writer.database.as_ref().unwrap().log_health(), LogHealth::NeedsReopen);
+        assert_eq!(writer.database.as_ref().unwrap().wal_health(), WalHealth::NeedsReopen);
         commit(&mut writer, "c", WriteUrgency::Durable).unwrap();
-        assert_eq!(writer.database.as_ref().unwrap().log_health(), LogHealth::Good);
+        assert_eq!(writer.database.as_ref().unwrap().wal_health(), WalHealth::Good);
         assert_eq!(kinds(&writer), ["a", "b", "c"]);
     }
 
@@ -578,7 +569,8 @@ mod tests {
         let mut writer = writer(folder.path().join("register.db"));
         writer.commit((0..12_000).map(|_| WriteRequest::event(event("tick"))).collect());
         let retention = Retention { max_events: 100, max_ended_sessions: 0 };
-        let (reply, mut answer) = oneshot::channel();
+        let (sender, mut answer) = oneshot::channel();
+        let reply = Reply::new(|result| drop(sender.send(result)));
         writer.backlog.retentions.push_back(PendingRetention { retention, deleted: 0, reply });
         for _ in 0..2 {
             writer.continue_retention();

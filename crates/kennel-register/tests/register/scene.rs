@@ -82,16 +82,10 @@ pub(crate) fn stored(number: u32, phase: Phase) -> SessionRecord {
     SessionRecord { session, times }
 }
 
-/// Returns a running session as version 1 of the schema stores it. Never change this text.
+/// Returns a running session as version 1 of the schema stores it. Never change
+/// `session.json`.
 pub(crate) fn session_json(number: u32) -> String {
-    const SESSION: &str = r#"{"id":"ID","spec":{"name":"session-NUMBER","argv":["sh","-c","echo 'ü' \"\n\""],
-        "cwd":"/tmp/with blanks","terminal":null,"stdin":false,"pen":"auto",
-        "grace":{"secs":1,"nanos":500000000},"linger":{"secs":0,"nanos":0},
-        "lease":{"secs":900,"nanos":0},"tethered":false,"parent":null,"outlives_parent":false,
-        "output_limit":1048576,"asked_by":"a test"},"wanted":{"wanted":"running"},"phase":"running",
-        "launch":{"token":"TOKEN","recorded":true,"keeper_ready":true,"granted":true,
-        "identity":"boot:1:2:3","pid":4711,"pen":null},
-        "reason":null,"exit":null,"owed":[],"survivors":[]}"#;
+    const SESSION: &str = include_str!("session.json");
     SESSION
         .replace("\"ID\"", &format!("\"{}\"", id(number)))
         .replace("NUMBER", &number.to_string())
