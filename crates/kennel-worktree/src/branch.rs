@@ -1,12 +1,13 @@
 //! Creates and deletes the branch of a worktree, without losing a commit to a race.
 
 use std::fs;
-use std::io::{self, ErrorKind::NotADirectory, ErrorKind::NotFound};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use crate::git::{Backoff, Git, GitCall, GitError};
+use crate::disk_state::if_exists;
+use crate::git::{Git, GitCall, GitError, RetryDelays};
 use crate::lock::{self, WorktreeLock};
 use crate::record::WorktreeRecord;
 
@@ -172,11 +173,7 @@ pub(crate) fn remove_stale_lock(record: &WorktreeRecord) -> io::Result<()> {
     let path = record.repo.join(format!("{}.lock", record.refname()));
     let deadline = Instant::now() + STALE;
     loop {
-        let written = match fs::symlink_metadata(&path).and_then(|meta| meta.modified()) {
-            Ok(written) => written,
-            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(written) = modified(&path)? else { return Ok(()) };
         // If the clock was set back, the age is unknown, but this loop has waited as long.
         let is_stale =
             written.elapsed().is_ok_and(|age| age >= STALE) || Instant::now() >= deadline;
@@ -184,10 +181,7 @@ pub(crate) fn remove_stale_lock(record: &WorktreeRecord) -> io::Result<()> {
             thread::sleep(POLL_INTERVAL);
             continue;
         }
-        return match fs::remove_file(&path) {
-            Err(error) if error.kind() == NotFound => Ok(()),
-            other => other,
-        };
+        return if_exists(fs::remove_file(&path)).map(drop);
     }
 }
 
@@ -197,15 +191,15 @@ pub(crate) fn remove_stale_lock(record: &WorktreeRecord) -> io::Result<()> {
 pub(crate) fn remove_stale_packed_refs_lock(record: &WorktreeRecord) -> io::Result<()> {
     const STALE: Duration = Duration::from_secs(60);
     let path = record.repo.join("packed-refs.lock");
-    let written = match fs::symlink_metadata(&path).and_then(|meta| meta.modified()) {
-        Ok(written) => written,
-        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    match written.elapsed() {
-        Ok(age) if age >= STALE => fs::remove_file(&path),
+    match modified(&path)?.map(|written| written.elapsed()) {
+        Some(Ok(age)) if age >= STALE => fs::remove_file(&path),
         _ => Ok(()),
     }
+}
+
+/// Returns when a file was written, if it exists.
+fn modified(path: &Path) -> io::Result<Option<SystemTime>> {
+    if_exists(fs::symlink_metadata(path).and_then(|meta| meta.modified()))
 }
 
 /// Retries with growing delays, as long as a concurrent git causes the error.
@@ -213,10 +207,10 @@ fn retry<T>(
     deadline: Instant,
     mut call: impl FnMut() -> Result<T, GitError>,
 ) -> Result<T, GitError> {
-    let mut backoff = Backoff::until(deadline);
+    let mut delays = RetryDelays::until(deadline);
     loop {
         match call() {
-            Err(error) if error.is_transient() && backoff.wait() => {}
+            Err(error) if error.is_transient() && delays.wait() => {}
             other => return other,
         }
     }

@@ -13,7 +13,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use crate::disk_state::PathKind;
+use crate::disk_state::{PathKind, exists};
 use crate::folder::{self, FolderError};
 use crate::record::WorktreeRecord;
 
@@ -40,13 +40,13 @@ pub(crate) fn finish(record: &WorktreeRecord) -> Result<(), FolderError> {
 fn mark_for_removal(record: &WorktreeRecord) -> Result<(), FolderError> {
     let removal_folder = record.removal_folder();
     folder::refuse_mounts(&removal_folder)?;
-    if PathKind::of(&removal_folder)? != PathKind::None {
+    if exists(&removal_folder)? {
         return Ok(());
     }
     folder::refuse_mounts(&record.path)?;
     let changed = match PathKind::of(&record.path)? {
         // Without a folder and an entry, nothing can be partly removed.
-        PathKind::None if PathKind::of(&record.entry())? == PathKind::None => return Ok(()),
+        PathKind::None if !exists(&record.entry())? => return Ok(()),
         PathKind::None => fs::create_dir_all(&removal_folder),
         _ => fs::rename(&record.path, &removal_folder),
     };
@@ -62,7 +62,7 @@ fn remove_entry(record: &WorktreeRecord) -> Result<(), FolderError> {
     loop {
         let removed = folder::remove(&entry);
         attempts += 1;
-        let is_left = removed.is_err() || PathKind::of(&entry)? != PathKind::None;
+        let is_left = removed.is_err() || exists(&entry)?;
         if !is_left {
             break;
         }

@@ -7,19 +7,18 @@
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::branch::{self, BranchCreation};
 use crate::clear;
-use crate::disk_state::{DiskState, PathKind, ReadPathError};
+use crate::disk_state::{DiskState, ReadPathError, exists};
 use crate::folder::FolderError;
-use crate::git::{Backoff, Git, GitError};
+use crate::git::{Git, GitError, RetryDelays};
 use crate::lock::{self, LockError, MissingLock, WorktreeLock};
-use crate::plan::FreeSpace;
+use crate::plan::{FreeSpace, checkout_size};
 use crate::process::ProcessOutput;
 use crate::record::WorktreeRecord;
-use crate::size;
 
 /// A worktree that was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +80,7 @@ pub enum CreateWorktreeError {
 /// # Errors
 /// See [`CreateWorktreeError`].
 pub fn create(git: &Git, record: &WorktreeRecord) -> Result<CreatedWorktree, CreateWorktreeError> {
-    if PathKind::of(&record.repo)? == PathKind::None {
+    if !exists(&record.repo)? {
         return Err(CreateWorktreeError::NoRepository { path: record.repo.clone() });
     }
     let lock = create_lock(git, record)?;
@@ -161,14 +160,13 @@ fn add_with_retries(
     record: &WorktreeRecord,
     lock: &WorktreeLock,
 ) -> Result<Result<ProcessOutput, GitError>, CreateWorktreeError> {
-    let deadline = Instant::now() + git.limits.locks;
-    let mut backoff = Backoff::until(deadline);
+    let mut delays = RetryDelays::until(Instant::now() + git.limits.locks);
     loop {
         let add = git.write("worktree").on(&record.repo).hooks(git.hooks).holding(lock.file());
         let add = add.args(["add", "--lock", "--reason", &record.unfinished_reason()]);
         let add = add.arg(&record.path).arg(&record.branch).limit(git.limits.create);
         match add.succeed() {
-            Err(error) if error.is_transient() && backoff.wait() => {
+            Err(error) if error.is_transient() && delays.wait() => {
                 // With files of the failed attempt, git would choose another name for its entry.
                 clear::clear(record)?;
                 clear::finish(record)?;
@@ -181,9 +179,9 @@ fn add_with_retries(
 /// Returns whether the checkout is complete: git writes the index after all files.
 fn is_checked_out(record: &WorktreeRecord) -> Result<bool, ReadPathError> {
     let entry = record.entry();
-    Ok(PathKind::of(&entry.join("index"))? != PathKind::None
-        && PathKind::of(&entry.join("index.lock"))? == PathKind::None
-        && PathKind::of(&record.path.join(".git"))? != PathKind::None)
+    Ok(exists(&entry.join("index"))?
+        && !exists(&entry.join("index.lock"))?
+        && exists(&record.path.join(".git"))?)
 }
 
 /// Removes git's lock, which marks the worktree as complete.
@@ -204,25 +202,19 @@ fn explain(git: &Git, record: &WorktreeRecord, error: GitError) -> CreateWorktre
 /// Returns whether the disk is too full. Git doesn't always report it, and has removed its files
 /// already.
 fn is_full(git: &Git, record: &WorktreeRecord) -> bool {
-    let size = size::of_checkout(git, &record.repo, &record.base).unwrap_or_default();
+    let size = checkout_size(git, &record.repo, &record.base).unwrap_or_default();
     let is_full = |folder, size| FreeSpace::of(folder).is_ok_and(|free| !free.is_enough_for(size));
     is_full(record.path.parent().unwrap_or(&record.path), size) || is_full(&record.repo, 0)
 }
 
 fn submodules(git: &Git, record: &WorktreeRecord) -> Result<Vec<String>, GitError> {
-    let file = Path::new(".gitmodules");
-    if !record.path.join(file).is_file() {
+    if !record.path.join(".gitmodules").is_file() {
         return Ok(Vec::new());
     }
-    let list = git.read("config").args([
-        "-z",
-        "-f",
-        ".gitmodules",
-        "--get-regexp",
-        r"^submodule\..*\.path$",
-    ]);
-    let list =
-        list.on(&record.entry()).with_work_tree(&record.path).text_if_found()?.unwrap_or_default();
+    let pattern = r"^submodule\..*\.path$";
+    let list = git.read("config").args(["-z", "-f", ".gitmodules", "--get-regexp", pattern]);
+    let list = list.on(&record.entry()).with_work_tree(&record.path).text_if_found()?;
+    let list = list.unwrap_or_default();
     // Each setting is its name, a newline, its value.
     let values = list.split('\0').filter_map(|setting| setting.split_once('\n'));
     Ok(values.map(|(_, value)| value.to_owned()).collect())

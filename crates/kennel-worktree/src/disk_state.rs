@@ -16,10 +16,11 @@ use std::path::{Path, PathBuf};
 use crate::record::WorktreeRecord;
 
 /// Which parts of a worktree exist on the disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use]
 pub enum DiskState {
     /// None; its branch may exist.
+    #[default]
     Absent,
     /// Its creation was interrupted. No session has run in it.
     Unfinished,
@@ -58,15 +59,13 @@ impl DiskState {
     /// # Errors
     /// A file or folder could not be read, so the state is unknown.
     pub(crate) fn of(record: &WorktreeRecord) -> Result<Self, ReadPathError> {
-        if PathKind::of(&record.removal_folder())? != PathKind::None {
+        if exists(&record.removal_folder())? {
             return Ok(Self::BeingRemoved);
         }
         let folder = PathKind::of(&record.path)?;
-        if PathKind::of(&record.repo)? == PathKind::None {
+        if !exists(&record.repo)? {
             return match folder {
-                PathKind::None if PathKind::of(&record.lock())? == PathKind::None => {
-                    Ok(Self::ParentGone)
-                }
+                PathKind::None if !exists(&record.lock())? => Ok(Self::ParentGone),
                 PathKind::None => Ok(Self::Absent),
                 _ => Ok(Self::RepositoryGone),
             };
@@ -95,11 +94,8 @@ impl DiskState {
             return Ok(Self::Moved(moved.to_owned()));
         }
         match folder {
-            PathKind::None if PathKind::of(&record.lock())? == PathKind::None => {
-                return Ok(Self::ParentGone);
-            }
-            PathKind::None => return Ok(Self::FolderGone),
-            PathKind::EmptyFolder => return Ok(Self::FolderGone),
+            PathKind::None if !exists(&record.lock())? => return Ok(Self::ParentGone),
+            PathKind::None | PathKind::EmptyFolder => return Ok(Self::FolderGone),
             PathKind::Folder | PathKind::Other => {}
         }
         match PathKind::of(&link)? {
@@ -137,6 +133,11 @@ impl PathKind {
         let is_empty = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         Ok(if is_empty { Self::EmptyFolder } else { Self::Folder })
     }
+}
+
+/// Returns whether anything exists at a path.
+pub(crate) fn exists(path: &Path) -> Result<bool, ReadPathError> {
+    Ok(PathKind::of(path)? != PathKind::None)
 }
 
 /// Returns the reason of git's lock on a worktree, if it is locked.
@@ -188,7 +189,7 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 /// Maps a missing file to `None`.
-fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+pub(crate) fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match result {
         Ok(found) => Ok(Some(found)),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::disk_state::DiskState;
 
 /// Everything that an inspection found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
     /// What exists on the disk.
     pub state: DiskState,
@@ -29,13 +29,14 @@ pub struct Findings {
 }
 
 /// What is checked out in a worktree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Head {
     /// This branch, which may differ from the record's.
     Branch(String),
     /// A commit without a branch.
     Detached(String),
     /// Unknown, because there is no worktree.
+    #[default]
     Unknown,
 }
 
@@ -130,22 +131,4 @@ pub enum NestedWorth {
     Commits(u64),
     /// Unknown, because of this error.
     Unknown(String),
-}
-
-impl Findings {
-    /// Findings without any content.
-    #[must_use]
-    pub fn nothing(state: DiskState) -> Self {
-        Self {
-            state,
-            head: Head::Unknown,
-            changes: UncommittedChanges::default(),
-            operation: None,
-            commits: LostCommits::default(),
-            locked: None,
-            nested: Vec::new(),
-            own_refs: 0,
-            stashes: 0,
-        }
-    }
 }

@@ -13,6 +13,9 @@ use rustix::io::Errno;
 
 use crate::disk_state::ReadPathError;
 
+const OPEN_FOLDER: OFlags =
+    OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
+
 /// A deeper folder is first moved to the top, because each level needs a descriptor.
 const MAX_DEPTH: usize = 32;
 
@@ -64,38 +67,45 @@ pub(crate) fn remove(path: &Path) -> Result<(), FolderError> {
 
 /// Removes the contents of a folder.
 pub(crate) fn empty(path: &Path) -> Result<(), FolderError> {
-    let failed = |error: Errno| FolderError::Remove { path: path.to_owned(), source: error.into() };
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-    let top = match open_top(path, flags) {
+    let open = || rustix::fs::open(path, OPEN_FOLDER, Mode::empty());
+    let top = match open_folder(rustix::fs::CWD, path, open) {
         Ok(top) => top,
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(failed(path)(error)),
     };
-    let mut moved = 0;
-    let mut emptying = Emptying { top: top.as_fd(), moved: &mut moved };
+    let mut emptying = Emptying { top: top.as_fd(), moved: 0 };
     loop {
-        let before = *emptying.moved;
+        let before = emptying.moved;
         emptying.empty(top.as_fd(), path, 0)?;
         // The next round empties the folders that were moved.
-        if *emptying.moved == before {
+        if emptying.moved == before {
             return Ok(());
         }
     }
 }
 
-fn open_top(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    match rustix::fs::open(path, flags, Mode::empty()) {
+/// Calls `open`, and once more with changed permissions if the folder is not accessible.
+fn open_folder<P: rustix::path::Arg + Copy>(
+    parent: BorrowedFd<'_>,
+    name: P,
+    open: impl Fn() -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
+    match open() {
         Err(Errno::ACCESS) => {
-            rustix::fs::chmodat(rustix::fs::CWD, path, Mode::RWXU, AtFlags::empty())?;
-            rustix::fs::open(path, flags, Mode::empty())
+            rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
+            open()
         }
         other => other,
     }
 }
 
+fn failed(path: &Path) -> impl Fn(Errno) -> FolderError {
+    |error| FolderError::Remove { path: path.to_owned(), source: error.into() }
+}
+
 struct Emptying<'a> {
     top: BorrowedFd<'a>,
-    moved: &'a mut u64,
+    moved: u64,
 }
 
 impl Emptying<'_> {
@@ -105,13 +115,12 @@ impl Emptying<'_> {
         path: &Path,
         depth: usize,
     ) -> Result<(), FolderError> {
-        let failed =
-            |error: Errno| FolderError::Remove { path: path.to_owned(), source: error.into() };
-        make_writable(folder).map_err(failed)?;
+        let failed = failed(path);
+        make_writable(folder).map_err(&failed)?;
         // Read the whole list first: some file systems skip entries of a folder that shrinks.
         let mut names = Vec::new();
-        for entry in Dir::read_from(folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        for entry in Dir::read_from(folder).map_err(&failed)? {
+            let entry = entry.map_err(&failed)?;
             if ![c".", c".."].contains(&entry.file_name()) {
                 names.push((entry.file_name().to_owned(), entry.file_type()));
             }
@@ -131,27 +140,24 @@ impl Emptying<'_> {
         path: &Path,
         depth: usize,
     ) -> Result<(), FolderError> {
-        let failed =
-            |error: Errno| FolderError::Remove { path: path.to_owned(), source: error.into() };
+        let failed = failed(path);
+        let unlink =
+            |flags| ignore_missing(rustix::fs::unlinkat(folder, name, flags)).map_err(&failed);
         if !matches!(kind, FileType::Directory | FileType::Unknown) {
-            return ignore_missing(rustix::fs::unlinkat(folder, name, AtFlags::empty()))
-                .map_err(failed);
+            return unlink(AtFlags::empty());
         }
         let inner = match open_below(folder, name) {
             Ok(inner) => inner,
             Err(Errno::NOENT) => return Ok(()),
-            Err(Errno::NOTDIR | Errno::LOOP) => {
-                return ignore_missing(rustix::fs::unlinkat(folder, name, AtFlags::empty()))
-                    .map_err(failed);
-            }
+            Err(Errno::NOTDIR | Errno::LOOP) => return unlink(AtFlags::empty()),
             Err(Errno::XDEV) => return Err(FolderError::Mount { mount: path.to_owned() }),
             Err(error) => return Err(failed(error)),
         };
         if depth >= MAX_DEPTH {
-            return self.move_up(&inner, folder, name).map_err(failed);
+            return self.move_up(&inner, folder, name).map_err(&failed);
         }
         self.empty(inner.as_fd(), path, depth + 1)?;
-        ignore_missing(rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)).map_err(failed)
+        unlink(AtFlags::REMOVEDIR)
     }
 
     fn move_up(
@@ -162,7 +168,7 @@ impl Emptying<'_> {
     ) -> Result<(), Errno> {
         make_writable(inner.as_fd())?;
         loop {
-            *self.moved += 1;
+            self.moved += 1;
             let new = CString::new(format!("deep-{}", self.moved)).map_err(|_nul| Errno::INVAL)?;
             match rustix::fs::renameat(folder, name, self.top, &new) {
                 Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
@@ -174,16 +180,9 @@ impl Emptying<'_> {
 
 /// Opens a subfolder, unless it is a mount point: a bind mount leads to files outside the worktree.
 fn open_below(folder: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
     let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
-    let open = || rustix::fs::openat2(folder, name, flags, Mode::empty(), resolve);
-    match open() {
-        Err(Errno::ACCESS) => {
-            rustix::fs::chmodat(folder, name, Mode::RWXU, AtFlags::empty())?;
-            open()
-        }
-        other => other,
-    }
+    let open = || rustix::fs::openat2(folder, name, OPEN_FOLDER, Mode::empty(), resolve);
+    open_folder(folder, name, open)
 }
 
 /// Makes a folder writable: Go's module cache, for example, is read-only.

@@ -1,7 +1,7 @@
 //! Calls git, with a safe environment, safe settings and limits.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
@@ -267,11 +267,11 @@ impl<'a> GitCall<'a> {
 
     /// Runs the call, and accepts any exit code.
     pub(crate) fn run(self) -> Result<ProcessOutput, GitError> {
-        let mut backoff = Backoff::until(Instant::now() + self.git.limits.locks);
+        let mut delays = RetryDelays::until(Instant::now() + self.git.limits.locks);
         loop {
             let output = self.run_once()?;
             let incomplete = !output.status.success() && saw_incomplete_entry(&error_text(&output));
-            if !(incomplete && self.reads_only && backoff.wait()) {
+            if !(incomplete && self.reads_only && delays.wait()) {
                 return Ok(output);
             }
         }
@@ -284,9 +284,7 @@ impl<'a> GitCall<'a> {
         let bounds = ProcessLimits { deadline, max_output: self.max_output, cancel };
         let what = || self.what.clone();
         process::run(&mut command, &bounds).map_err(|error| match error {
-            RunProgramError::Start(source) | RunProgramError::System(source) => {
-                GitError::Run(source)
-            }
+            RunProgramError::Start(error) | RunProgramError::System(error) => GitError::Run(error),
             RunProgramError::TimedOut => GitError::TimedOut { what: what(), limit: self.limit },
             RunProgramError::Cancelled => GitError::Cancelled { what: what() },
         })
@@ -375,12 +373,12 @@ fn saw_incomplete_entry(message: &str) -> bool {
 }
 
 /// Delays between retries that grow, until a deadline.
-pub(crate) struct Backoff {
+pub(crate) struct RetryDelays {
     deadline: Instant,
     next: Duration,
 }
 
-impl Backoff {
+impl RetryDelays {
     pub(crate) fn until(deadline: Instant) -> Self {
         Self { deadline, next: Duration::from_millis(10) }
     }
@@ -421,12 +419,9 @@ fn is_allowed(name: &OsStr) -> bool {
 
 fn find_on_path(environment: &[(OsString, OsString)]) -> Option<PathBuf> {
     let (_, path) = environment.iter().rfind(|(name, _)| name == "PATH")?;
-    std::env::split_paths(path).filter(|folder| folder.is_absolute()).map(|at| at.join("git")).find(
-        |file| {
-            file.metadata()
-                .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-        },
-    )
+    let is_program = |meta: fs::Metadata| meta.is_file() && meta.permissions().mode() & 0o111 != 0;
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|at| at.join("git")).find(|file| file.metadata().is_ok_and(is_program))
 }
 
 fn parse_version(answer: &str) -> Option<(u32, u32)> {

@@ -7,7 +7,7 @@ mod nested;
 use std::path::Path;
 
 use crate::branch;
-use crate::disk_state::{DiskState, PathKind, ReadPathError, lock_reason};
+use crate::disk_state::{DiskState, ReadPathError, exists, lock_reason};
 use crate::findings::{Findings, Head, Operation};
 use crate::git::{Git, GitCall, GitError};
 use crate::record::WorktreeRecord;
@@ -30,7 +30,7 @@ pub enum InspectError {
 /// # Errors
 /// A part of it could not be inspected.
 pub fn inspect(git: &Git, record: &WorktreeRecord) -> Result<Findings, InspectError> {
-    let mut found = Findings::nothing(DiskState::of(record)?);
+    let mut found = Findings { state: DiskState::of(record)?, ..Findings::default() };
     match found.state {
         DiskState::Complete => {
             found.changes = changes::find(git, record)?;
@@ -41,7 +41,7 @@ pub fn inspect(git: &Git, record: &WorktreeRecord) -> Result<Findings, InspectEr
         DiskState::FolderGone => inspect_entry(git, record, &mut found)?,
         // Its branch may have commits from elsewhere.
         DiskState::Absent | DiskState::Unfinished | DiskState::BeingRemoved => {
-            if PathKind::of(&record.repo)? != PathKind::None {
+            if exists(&record.repo)? {
                 found.commits = commits::find(git, record, None)?;
             }
         }
@@ -91,7 +91,7 @@ fn operation(entry: &Path) -> Result<Option<Operation>, ReadPathError> {
         ("BISECT_LOG", Operation::Bisect),
     ];
     for (sign, operation) in SIGNS {
-        if PathKind::of(&entry.join(sign))? != PathKind::None {
+        if exists(&entry.join(sign))? {
             return Ok(Some(operation));
         }
     }
@@ -99,11 +99,9 @@ fn operation(entry: &Path) -> Result<Option<Operation>, ReadPathError> {
 }
 
 fn head(git: &Git, record: &WorktreeRecord) -> Result<Head, GitError> {
-    if let Some(name) =
-        read(git, record, "symbolic-ref").args(["--quiet", "HEAD"]).text_if_found()?
-    {
-        let name = name.strip_prefix("refs/heads/").map_or(name.clone(), ToOwned::to_owned);
-        return Ok(Head::Branch(name));
+    let branch = read(git, record, "symbolic-ref").args(["--quiet", "HEAD"]).text_if_found()?;
+    if let Some(name) = branch {
+        return Ok(Head::Branch(name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned()));
     }
     let commit = read(git, record, "rev-parse").args(["--verify", "HEAD^{commit}"]).text()?;
     Ok(Head::Detached(commit))

@@ -6,16 +6,6 @@ use std::path::PathBuf;
 use crate::disk_state::DiskState;
 use crate::findings::{Findings, NestedWorth, Operation, UncommittedChanges};
 
-/// Whether a worktree contains anything of value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub enum WorktreeValue {
-    /// Its removal would lose nothing.
-    None,
-    /// Its removal would lose something. The list is never empty.
-    Valuable(Vec<KeepReason>),
-}
-
 /// Why a worktree is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeepReason {
@@ -43,8 +33,9 @@ pub enum KeepReason {
     ParentGone,
 }
 
-/// Returns whether a worktree with these findings contains anything of value.
-pub fn value(findings: &Findings) -> WorktreeValue {
+/// Returns why a worktree with these findings is kept. Without a reason, its removal loses nothing.
+#[must_use]
+pub fn keep_reasons(findings: &Findings) -> Vec<KeepReason> {
     let mut why = Vec::new();
     match &findings.state {
         DiskState::Moved(to) => why.push(KeepReason::Moved(to.clone())),
@@ -71,7 +62,7 @@ pub fn value(findings: &Findings) -> WorktreeValue {
     if findings.own_refs > 0 {
         why.push(KeepReason::OwnRefs(findings.own_refs));
     }
-    if why.is_empty() { WorktreeValue::None } else { WorktreeValue::Valuable(why) }
+    why
 }
 
 impl fmt::Display for KeepReason {

@@ -8,9 +8,8 @@
 //!
 //! Everything after the plan needs only the [`WorktreeRecord`], may be repeated any number of
 //! times, and continues from any state that a crash has left. [`remove`] never removes anything of
-//! value: it inspects first ([`inspect`],
-//! [`value`]), and what it can't inspect counts as valuable. [`force_remove`] is for a person who has seen what would be
-//! lost ([`losses`]).
+//! value: it inspects first ([`inspect`], [`keep_reasons`]), and what it can't inspect counts as
+//! valuable. [`force_remove`] is for a user who has seen what would be lost ([`losses`]).
 //!
 //! The calls block. They run the real `git`, each time with limits. Two calls for one worktree wait
 //! for each other; calls for different worktrees don't, except for git's own locks.
@@ -25,12 +24,10 @@ mod git;
 mod inspect;
 mod keep_reason;
 mod lock;
-mod losses;
 mod plan;
 pub mod process;
 mod record;
 mod remove;
-mod size;
 
 pub use branch::BranchOutcome;
 pub use create::{CreateWorktreeError, CreatedWorktree, create};
@@ -42,9 +39,8 @@ pub use findings::{
 pub use folder::FolderError;
 pub use git::{Git, GitError, GitLimits, Hooks};
 pub use inspect::{InspectError, inspect};
-pub use keep_reason::{KeepReason, WorktreeValue, value};
+pub use keep_reason::{KeepReason, keep_reasons};
 pub use lock::LockError;
-pub use losses::{Losses, losses};
 pub use plan::{Checkout, PlanWorktreeError, StartsFrom, WorktreePlan, WorktreeRequest};
 pub use record::WorktreeRecord;
-pub use remove::{RemoveOutcome, RemoveWorktreeError, force_remove, remove};
+pub use remove::{Losses, RemoveOutcome, RemoveWorktreeError, force_remove, losses, remove};

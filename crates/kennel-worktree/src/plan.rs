@@ -4,14 +4,13 @@ mod branch;
 mod location;
 mod repository;
 
-pub(crate) use location::FreeSpace;
+pub(crate) use location::{FreeSpace, checkout_size};
 
 use std::path::{Path, PathBuf};
 
 use crate::disk_state::ReadPathError;
 use crate::git::{Git, GitError, MIN_VERSION};
 use crate::record::WorktreeRecord;
-use crate::size;
 
 /// A request for a worktree.
 #[derive(Debug, Clone, Copy)]
@@ -145,7 +144,7 @@ impl WorktreePlan {
         }
         let repository = repository::find(git, request.folder)?;
         let chosen = branch::choose(git, &repository, request)?;
-        let size = size::of_checkout(git, &repository.common, &chosen.base).unwrap_or_default();
+        let size = checkout_size(git, &repository.common, &chosen.base).unwrap_or_default();
         let path = location::choose(request.parent, &repository.name(), request.session, size)?;
         let record = WorktreeRecord {
             session: request.session.to_owned(),

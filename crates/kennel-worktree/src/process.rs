@@ -70,23 +70,23 @@ pub fn run(
     limits: &ProcessLimits,
 ) -> Result<ProcessOutput, RunProgramError> {
     let mut running = RunningProgram::start(command, limits.max_output)?;
-    match running.wait(limits).map_err(RunProgramError::System)? {
-        WaitOutcome::Ended => running.collect().map_err(RunProgramError::System),
-        WaitOutcome::TimedOut => {
-            running.end().map_err(RunProgramError::System).and(Err(RunProgramError::TimedOut))
+    match running.wait(limits) {
+        Ok(()) => Ok(running.collect()?),
+        Err(error @ (RunProgramError::TimedOut | RunProgramError::Cancelled)) => {
+            running.end()?;
+            Err(error)
         }
-        WaitOutcome::Cancelled => {
-            running.end().map_err(RunProgramError::System).and(Err(RunProgramError::Cancelled))
-        }
+        Err(error) => Err(error),
     }
 }
 
-enum WaitOutcome {
-    Ended,
-    TimedOut,
-    Cancelled,
+impl From<io::Error> for RunProgramError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
 }
 
+#[derive(Default)]
 struct CapturedStream {
     pipe: Option<OwnedFd>,
     text: Vec<u8>,
@@ -95,8 +95,8 @@ struct CapturedStream {
 }
 
 impl CapturedStream {
-    fn new(pipe: Option<OwnedFd>, max: usize) -> Self {
-        Self { pipe, text: Vec::new(), max, truncated: false }
+    fn new(pipe: Option<impl Into<OwnedFd>>, max: usize) -> Self {
+        Self { pipe: pipe.map(Into::into), max, ..Self::default() }
     }
 
     /// Reads once. The caller has polled the pipe before.
@@ -140,25 +140,26 @@ impl RunningProgram {
                 return Err(RunProgramError::System(error.into()));
             }
         };
-        let out = CapturedStream::new(child.stdout.take().map(OwnedFd::from), max_output);
-        let err = CapturedStream::new(child.stderr.take().map(OwnedFd::from), max_output);
+        let out = CapturedStream::new(child.stdout.take(), max_output);
+        let err = CapturedStream::new(child.stderr.take(), max_output);
         Ok(Self { child, group, pidfd, out, err, reaped: false })
     }
 
-    fn wait(&mut self, limits: &ProcessLimits) -> io::Result<WaitOutcome> {
+    /// Waits until the program ends by itself.
+    fn wait(&mut self, limits: &ProcessLimits) -> Result<(), RunProgramError> {
         loop {
             if limits.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-                return Ok(WaitOutcome::Cancelled);
+                return Err(RunProgramError::Cancelled);
             }
             let mut until = limits.deadline;
             if limits.cancel.is_some() {
                 until = until.min(Instant::now() + CANCEL_INTERVAL);
             }
             if self.wait_until(until)? {
-                return Ok(WaitOutcome::Ended);
+                return Ok(());
             }
             if Instant::now() >= limits.deadline {
-                return Ok(WaitOutcome::TimedOut);
+                return Err(RunProgramError::TimedOut);
             }
         }
     }
@@ -222,12 +223,6 @@ impl RunningProgram {
         let status = self.child.wait()?;
         self.reaped = true;
         Ok(status)
-    }
-}
-
-impl Default for CapturedStream {
-    fn default() -> Self {
-        Self::new(None, 0)
     }
 }
 

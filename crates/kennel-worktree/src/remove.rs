@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use crate::branch::{self, BranchDeletion, BranchOutcome};
 use crate::clear;
-use crate::disk_state::{DiskState, PathKind, ReadPathError};
+use crate::disk_state::{DiskState, ReadPathError, exists};
+use crate::findings::{LostCommits, UncommittedChanges};
 use crate::folder::FolderError;
 use crate::git::{Git, GitError};
 use crate::inspect::{InspectError, inspect};
-use crate::keep_reason::{KeepReason, WorktreeValue, value};
+use crate::keep_reason::{KeepReason, keep_reasons};
 use crate::lock::{self, LockError, MissingLock, WorktreeLock};
-use crate::losses::Losses;
 use crate::record::WorktreeRecord;
 
 /// The result of removing a worktree.
@@ -40,14 +40,9 @@ pub enum RemoveWorktreeError {
     /// A file or folder in it can't be removed.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// One of Kennel's own files or folders can't be changed.
-    #[error("can't change {path}")]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    /// The lock file can't be removed.
+    #[error("can't remove {0}")]
+    Write(PathBuf, #[source] io::Error),
     /// It was moved or replaced.
     #[error("the worktree was moved or replaced, so it is kept: {0}")]
     NotOurs(KeepReason),
@@ -60,6 +55,41 @@ pub enum RemoveWorktreeError {
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
+}
+
+/// What a removal would destroy, or has destroyed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Every reason to keep the worktree.
+    pub why: Vec<KeepReason>,
+    /// The uncommitted changes.
+    pub changes: UncommittedChanges,
+    /// The commits that no other branch has.
+    pub commits: LostCommits,
+    /// Why the worktree could not be inspected; then it may contain anything.
+    pub unknown: Option<String>,
+}
+
+impl Losses {
+    /// Returns whether it is certain that nothing would be lost.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.why.is_empty() && self.unknown.is_none()
+    }
+}
+
+/// Returns what a removal of the worktree would destroy now.
+#[must_use]
+pub fn losses(git: &Git, record: &WorktreeRecord) -> Losses {
+    match inspect(git, record) {
+        Ok(found) => Losses {
+            why: keep_reasons(&found),
+            changes: found.changes,
+            commits: found.commits,
+            unknown: None,
+        },
+        Err(error) => Losses { unknown: Some(error.to_string()), ..Losses::default() },
+    }
 }
 
 /// Removes the worktree of a record, unless it contains anything of value.
@@ -77,7 +107,8 @@ pub fn remove(git: &Git, record: &WorktreeRecord) -> Result<RemoveOutcome, Remov
             }
         }
         _ => {
-            if let WorktreeValue::Valuable(why) = value(&inspect(git, record)?) {
+            let why = keep_reasons(&inspect(git, record)?);
+            if !why.is_empty() {
                 return Ok(RemoveOutcome::Kept { why });
             }
         }
@@ -87,8 +118,7 @@ pub fn remove(git: &Git, record: &WorktreeRecord) -> Result<RemoveOutcome, Remov
 }
 
 /// Removes the worktree of a record with everything in it, for a user who has seen what would be
-/// lost; see
-/// [`losses`](crate::losses). Returns what was lost.
+/// lost ([`losses`]). Returns what was lost.
 ///
 /// # Errors
 /// See [`RemoveWorktreeError`]. A worktree that was moved or replaced is kept.
@@ -99,7 +129,7 @@ pub fn force_remove(git: &Git, record: &WorktreeRecord) -> Result<Losses, Remove
         DiskState::Replaced => return Err(RemoveWorktreeError::NotOurs(KeepReason::Replaced)),
         _ => {}
     }
-    let losses = crate::losses::losses(git, record);
+    let losses = losses(git, record);
     remove_all(git, record, lock, BranchDeletion::Force).map(|_branch| losses)
 }
 
@@ -110,14 +140,13 @@ fn remove_all(
     deletion: BranchDeletion,
 ) -> Result<BranchOutcome, RemoveWorktreeError> {
     clear::clear(record)?;
-    let has_repository = PathKind::of(&record.repo)? != PathKind::None;
+    let has_repository = exists(&record.repo)?;
     branch::remove_stale_lock(record).map_err(GitError::Run)?;
     let outcome =
         if has_repository { branch::delete(git, record, deletion)? } else { BranchOutcome::Absent };
     clear::finish(record)?;
     if let Some(lock) = lock {
-        let path = record.lock();
-        lock.remove().map_err(|source| RemoveWorktreeError::Write { path, source })?;
+        lock.remove().map_err(|error| RemoveWorktreeError::Write(record.lock(), error))?;
     }
     Ok(outcome)
 }

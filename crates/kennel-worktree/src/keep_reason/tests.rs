@@ -55,11 +55,11 @@ fn a_worktree_has_no_value_exactly_if_there_is_no_reason() {
         let all = 0_u32..1 << FACTS.len();
         let sets = all.filter(|set| state == DiskState::Complete || set.count_ones() <= 1);
         for set in sets {
-            let mut found = Findings::nothing(state.clone());
+            let mut found = Findings { state: state.clone(), ..Findings::default() };
             for (_, fact) in FACTS.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1) {
                 fact(&mut found);
             }
-            let is_nothing = value(&found) == WorktreeValue::None;
+            let is_nothing = keep_reasons(&found).is_empty();
             assert_eq!(is_nothing, set == 0 && !is_reason, "{state:?} with {set:b}");
         }
     }
@@ -70,9 +70,9 @@ fn a_worktree_has_no_value_exactly_if_there_is_no_reason() {
 fn every_reason_has_its_own_text() {
     let mut texts = std::collections::BTreeSet::new();
     for fact in FACTS {
-        let mut found = Findings::nothing(DiskState::Complete);
+        let mut found = Findings { state: DiskState::Complete, ..Findings::default() };
         fact(&mut found);
-        let WorktreeValue::Valuable(why) = value(&found) else { panic!("{found:?} has no value") };
+        let why = keep_reasons(&found);
         let text: Vec<String> = why.iter().map(ToString::to_string).collect();
         assert!(texts.insert(text.join("; ")), "the same text twice: {text:?}");
     }
@@ -88,17 +88,17 @@ proptest! {
         harmless in proptest::collection::vec(0..HARMLESS.len(), 0..6),
     ) {
         let (state, is_reason) = states()[state].clone();
-        let mut found = Findings::nothing(state);
+        let mut found = Findings { state, ..Findings::default() };
         let mut was_valuable = is_reason;
         for fact in &facts {
             FACTS[*fact](&mut found);
-            let is_valuable = value(&found) != WorktreeValue::None;
+            let is_valuable = !keep_reasons(&found).is_empty();
             prop_assert!(is_valuable >= was_valuable);
             was_valuable = is_valuable;
         }
         for fact in &harmless {
             HARMLESS[*fact](&mut found);
-            prop_assert_eq!(value(&found) != WorktreeValue::None, was_valuable);
+            prop_assert_eq!(!keep_reasons(&found).is_empty(), was_valuable);
         }
     }
 }

@@ -1,19 +1,28 @@
-//! Chooses the folder of a worktree.
+//! Chooses the folder of a worktree, and checks that the disk has space for it.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::Access;
 
 use super::PlanWorktreeError;
-use crate::disk_state::{PathKind, safe_name};
+use crate::disk_state::{exists, safe_name};
+use crate::git::Git;
 
 /// The free space that is needed besides the files: for the index, the entry, and other programs.
 const MIN_FREE_BYTES: u64 = 1024 * 1024;
 const MIN_FREE_FILES: u64 = 64;
+
+/// The size of a block: a file uses whole blocks.
+const BLOCK: u64 = 4096;
+/// Enough for the file list of a large repository.
+const MAX_LIST_BYTES: usize = 256 * 1024 * 1024;
+/// The estimate is not worth more time.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// Returns the folder of a worktree, after checking that its parent has space for this size.
 pub(super) fn choose(
@@ -72,10 +81,10 @@ impl fmt::Display for FreeSpace {
 
 /// Refuses an existing path.
 pub(super) fn must_be_free(path: &Path) -> Result<(), PlanWorktreeError> {
-    match PathKind::of(path)? {
-        PathKind::None => Ok(()),
-        _ => Err(PlanWorktreeError::Taken { path: path.to_owned() }),
+    if exists(path)? {
+        return Err(PlanWorktreeError::Taken { path: path.to_owned() });
     }
+    Ok(())
 }
 
 /// Returns the nearest existing folder, with symbolic links resolved (as git does), and the rest of
@@ -100,4 +109,31 @@ fn nearest_existing(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
         }
     }
     Err(io::ErrorKind::NotFound.into())
+}
+
+/// Returns the bytes that a commit uses on the disk; `None` if git can't list it in time. Filters
+/// may add to it.
+pub(crate) fn checkout_size(git: &Git, repo: &Path, commit: &str) -> Option<u64> {
+    let list = git.read("ls-tree").args(["-r", "-l", "-z", "--full-tree", commit]).on(repo);
+    let list = list.limit(TIME_LIMIT).max_output(MAX_LIST_BYTES).bytes().ok()?;
+    Some(list.split(|byte| *byte == 0).filter_map(blocks).sum())
+}
+
+/// Parses a line: mode, type, id, size, a tab, the path. A submodule has no size.
+fn blocks(line: &[u8]) -> Option<u64> {
+    let size = line.split(|byte| *byte == b'\t').next()?.rsplit(|byte| *byte == b' ').next()?;
+    let size: u64 = std::str::from_utf8(size).ok()?.parse().ok()?;
+    Some(size.div_ceil(BLOCK) * BLOCK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_sizes_up_to_blocks() {
+        assert_eq!(blocks(b"100644 blob 0123    5000\tsome file"), Some(8192));
+        assert_eq!(blocks(b"160000 commit 0123       -\tmodule"), None);
+        assert_eq!(blocks(b""), None);
+    }
 }
