@@ -7,12 +7,12 @@ import { render } from "preact";
 
 import { App } from "./app.tsx";
 import { listen } from "./state/live.ts";
-import { know } from "./state/me.ts";
+import { keepIdentityLoaded } from "./state/me.ts";
 import { catchLinks } from "./state/router.ts";
 import "./state/theme.ts";
 
 listen();
-know();
+keepIdentityLoaded();
 document.addEventListener("click", catchLinks);
 const root = document.getElementById("app");
 if (root) {

@@ -1,4 +1,4 @@
-import type { AnswerView, Usage } from "./generated.js";
+import type { AnswerView, TokenUsage } from "./generated.js";
 import { follow } from "./sse.js";
 import { pathOf, type Transport } from "./transport.js";
 
@@ -13,7 +13,7 @@ export type AnswerPart =
   | { event: "thinking"; text: string }
   | { event: "tool_began"; id: string; name: string; about: string }
   | { event: "tool_ended"; id: string; failed: boolean }
-  | { event: "usage"; usage: Usage }
+  | { event: "usage"; usage: TokenUsage }
   | { event: "retrying"; why: string; after_ms: number | null }
   | { event: "notice"; text: string }
   | ({ event: "verdict" } & Answer);

@@ -1,7 +1,7 @@
 import { type Answer, type AnswerPart, readAnswer, streamAnswer } from "./answer.js";
 import { type Camel, snake } from "./camel.js";
 import { create, type Created, stopOrThrow } from "./create.js";
-import type { AgentSpec, CreateRequest, Seat, Wish } from "./generated.js";
+import type { AgentSpec, CreateRequest, AgentSettings, ConversationChoice } from "./generated.js";
 import { Session } from "./session.js";
 import { type ClientEnvironment, clientEnvironment } from "./client-environment.js";
 import type { Transport } from "./transport.js";
@@ -13,7 +13,7 @@ const DEFAULT_RETRY_WITHIN_MS = 600_000;
 
 /** A prompt to a member or an agent. */
 export type AskOptions = ClientEnvironment &
-  Camel<Partial<Omit<Seat, "agent">>> &
+  Camel<Partial<Omit<AgentSettings, "agent">>> &
   Camel<Pick<AgentSpec, "retries" | "replay" | "retry_within_ms">> &
   Camel<
     Pick<
@@ -37,15 +37,15 @@ export type AskOptions = ClientEnvironment &
 function request(options: AskOptions, tied: boolean, parent: string | undefined): CreateRequest {
   const { prompt, member, agent, conversation, signal: _, cwd, env, ...others } = options;
   const { args, description, model, permissions, turns, retries, replay, retryWithinMs, ...rest } = others;
-  const wish: Wish =
+  const choice: ConversationChoice =
     conversation === undefined
       ? { conversation: "continue" }
       : conversation === "fresh"
         ? { conversation }
         : { conversation: "resume", id: conversation.resume };
-  const seat = { agent: agent ?? "", args, description, model, permissions, turns };
+  const settings = { agent: agent ?? "", args, description, model, permissions, turns };
   const retrying = { retries: retries ?? DEFAULT_RETRIES, retryWithinMs: retryWithinMs ?? DEFAULT_RETRY_WITHIN_MS, replay };
-  const spec = { seat, member, wish, tied, ...snake(retrying) };
+  const spec = { seat: settings, member, wish: choice, tied, ...snake(retrying) };
   const context = clientEnvironment({ cwd, env });
   return { parent, ...snake(rest), ...context, agent: spec, prompt };
 }

@@ -1,4 +1,4 @@
-import type { Problem, SessionView, Survivor } from "./generated.js";
+import type { ProblemDetails, SessionView, Survivor } from "./generated.js";
 
 /** The base class of all errors of this package. */
 export class KennelError extends Error {
@@ -19,7 +19,7 @@ export class KennelProblem extends KennelError {
   /** What to do about it, if there is something. */
   readonly hint: string | null;
 
-  constructor(problem: Problem) {
+  constructor(problem: ProblemDetails) {
     super(problem.hint ? `${problem.detail} (${problem.hint})` : problem.detail);
     this.code = problem.code;
     this.status = problem.status;
@@ -31,7 +31,7 @@ export class KennelProblem extends KennelError {
   /** Parses a problem document. A body of another form becomes a problem with the code `unknown`. */
   static read(status: number, body: string): KennelProblem {
     try {
-      const parsed = JSON.parse(body) as Partial<Problem> | null;
+      const parsed = JSON.parse(body) as Partial<ProblemDetails> | null;
       if (typeof parsed?.code === "string" && typeof parsed.detail === "string") {
         const { code, detail, hint = null } = parsed;
         const { type = `urn:kennel:${code}`, title = code } = parsed;

@@ -9,7 +9,7 @@ import {
   type DaemonView,
   type EventView,
   type Operations,
-  type PruneAnswer,
+  type PruneResponse,
   ROUTES,
   type StraysEnded,
   type StraysView,
@@ -140,7 +140,7 @@ export class Kennel implements AsyncDisposable {
   }
 
   /** Removes the records of ended sessions. With `dryRun`, only lists them. */
-  async prune(options: { olderThanMs?: number; dryRun?: boolean } = {}): Promise<PruneAnswer> {
+  async prune(options: { olderThanMs?: number; dryRun?: boolean } = {}): Promise<PruneResponse> {
     const which = snake({ olderThanMs: options.olderThanMs });
     return options.dryRun
       ? this.#transport.call("previewPrune", { query: which })

@@ -1,11 +1,11 @@
 import { actor } from "./create.js";
-import type { MemberAnswer, Seat } from "./generated.js";
+import type { MemberView, AgentSettings } from "./generated.js";
 import type { Transport } from "./transport.js";
 
 /** The settings of a new member. */
 export interface NewMemberOptions {
   /** The agent, its model and its permissions. */
-  seat: Seat;
+  seat: AgentSettings;
   /** The working directory. Default: that of this process. */
   cwd?: string | undefined;
 }
@@ -18,15 +18,15 @@ export class Members {
     this.#transport = transport;
   }
 
-  async list(): Promise<MemberAnswer[]> {
+  async list(): Promise<MemberView[]> {
     return this.#transport.call("listMembers", {});
   }
 
-  async get(name: string): Promise<MemberAnswer> {
+  async get(name: string): Promise<MemberView> {
     return this.#transport.call("getMember", { path: { name } });
   }
 
-  async add(name: string, { seat, cwd = process.cwd() }: NewMemberOptions): Promise<MemberAnswer> {
+  async add(name: string, { seat, cwd = process.cwd() }: NewMemberOptions): Promise<MemberView> {
     return this.#transport.call("addMember", { body: { name, seat, cwd } });
   }
 

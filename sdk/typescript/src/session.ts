@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import { type Answer, type AnswerPart, readAnswer, streamAnswer } from "./answer.js";
 import { type Camel, snake } from "./camel.js";
 import { actor, stopOrThrow } from "./create.js";
-import type { Exit, InspectView, Phase, Reason, ResumeRequest, SessionUsage, SessionView, StopAnswer } from "./generated.js";
+import type { Exit, InspectView, Phase, Reason, ResumeRequest, SessionUsage, SessionView, StopResponse } from "./generated.js";
 import { type OutputChunk, type OutputOptions, readOutput } from "./output.js";
 import { type ClientEnvironment, clientEnvironment } from "./client-environment.js";
 import { type AttachOptions, Terminal } from "./terminal.js";
@@ -100,7 +100,7 @@ export class Session implements AsyncDisposable {
   }
 
   /** Stops the session with every process it started. Safe to call at any time and repeatedly. */
-  async stop(options: StopOptions = {}): Promise<StopAnswer> {
+  async stop(options: StopOptions = {}): Promise<StopResponse> {
     const { graceMs, now, signal } = options;
     const body = { by: actor(), ...(graceMs !== undefined && { grace_ms: graceMs }), ...(now && { now }) };
     const answer = await this.#transport.call("stopSession", { path: this.#path, body, signal, repeat: "safe" });

@@ -2,7 +2,7 @@
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 
 import { BY, post, segment } from "../api/http.ts";
-import type { SessionView, StopAnswer, StopRequest } from "../api/types.ts";
+import type { SessionView, StopResponse, StopRequest } from "../api/types.ts";
 import { isOver, launchReference, refresh } from "../state/live.ts";
 import { pluralize, duration } from "../ui/format.ts";
 import { forEachConcurrently, retryWhileRestarting } from "./concurrent.ts";
@@ -15,7 +15,7 @@ export type Progress =
   | { state: "waiting" }
   /** The launch being stopped, once it is known. A later launch must not be stopped by this request. */
   | { state: "stopping"; launch: string | null }
-  | { state: "answered"; answer: StopAnswer }
+  | { state: "answered"; answer: StopResponse }
   | { state: "failed"; error: unknown };
 
 /** A session to stop. */
@@ -91,7 +91,7 @@ async function carryOut(session: SessionView, progress: Signal<Progress>, grace:
 }
 
 /** Whether to keep waiting: no survivor is known yet, and there is time left. */
-export function isOpen(answer: StopAnswer, leftMs: number): boolean {
+export function isOpen(answer: StopResponse, leftMs: number): boolean {
   return answer.result === "still_alive" && answer.survivors.length === 0 && leftMs > 0;
 }
 
@@ -100,9 +100,9 @@ function graceMs({ spec }: SessionView, grace: Grace): number {
   return grace.kind === "now" ? 0 : grace.seconds * 1000;
 }
 
-function ask(reference: string, how: StopRequest): Promise<StopAnswer> {
+function ask(reference: string, how: StopRequest): Promise<StopResponse> {
   // A stop request is safe to repeat.
-  return retryWhileRestarting(() => post<StopAnswer>(`/v1/sessions/${segment(reference)}/stop`, how));
+  return retryWhileRestarting(() => post<StopResponse>(`/v1/sessions/${segment(reference)}/stop`, how));
 }
 
 /** The overall outcome, shown when every session is done. */

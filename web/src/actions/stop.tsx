@@ -4,7 +4,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 
 import { errorText } from "../api/http.ts";
-import type { SessionView, StopAnswer } from "../api/types.ts";
+import type { SessionView, StopResponse } from "../api/types.ts";
 import { answers, usageOf, useUsage } from "../state/usage.ts";
 import { SessionStateBadge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -147,7 +147,7 @@ function StopProgress({ stop }: { stop: Progress }) {
   }
 }
 
-function Answer({ answer }: { answer: StopAnswer }) {
+function Answer({ answer }: { answer: StopResponse }) {
   if (answer.result === "already_gone") return <span class="muted small">had already ended</span>;
   if (answer.result === "stopped") return <span class="small stop-good">stopped in {duration(answer.took_ms)}</span>;
   return (

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { BY, post, segment } from "../api/http.ts";
-import type { SessionView, StopAnswer, StopRequest } from "../api/types.ts";
+import type { SessionView, StopResponse, StopRequest } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { duration } from "../ui/format.ts";
 import { showToast, showError } from "../ui/toast.tsx";
@@ -18,7 +18,7 @@ export function Cancel({ session }: { session: SessionView }) {
     killed.value = now;
     try {
       const body: StopRequest = now ? { by: BY, now } : { by: BY };
-      const answer = await post<StopAnswer>(`/v1/sessions/${segment(session.session)}/stop`, body);
+      const answer = await post<StopResponse>(`/v1/sessions/${segment(session.session)}/stop`, body);
       if (first) showOutcome(answer);
     } catch (error) {
       showError("Couldn’t cancel the prompt", error);
@@ -58,7 +58,7 @@ function KillNow({ killed, kill }: { killed: boolean; kill: () => void }) {
   );
 }
 
-function showOutcome(answer: StopAnswer): void {
+function showOutcome(answer: StopResponse): void {
   if (answer.result === "stopped") showToast("good", "Cancelled", `All processes ended after ${duration(answer.took_ms)}.`);
   else if (answer.result === "already_gone") showToast("quiet", "The prompt had already ended");
   else {

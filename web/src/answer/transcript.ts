@@ -1,6 +1,6 @@
 /** The transcript of a prompt: the agent’s steps and its answer, built from the answer stream. */
 import type { Frame } from "../api/frames.ts";
-import type { AnswerView, Usage } from "../api/types.ts";
+import type { AnswerView, TokenUsage } from "../api/types.ts";
 
 /** One step of the transcript. */
 export type Part =
@@ -15,7 +15,7 @@ export interface Transcript {
   parts: readonly Part[];
   /** How many early parts were dropped because there are too many. */
   left: number;
-  usage: Usage | null;
+  usage: TokenUsage | null;
   conversation: string | null;
   verdict: AnswerView | null;
 }
@@ -32,7 +32,7 @@ type AgentEvent =
   | { event: "text" | "thinking" | "notice"; text: string }
   | { event: "tool_began"; id: string; name: string; about: string }
   | { event: "tool_ended"; id: string; failed: boolean }
-  | { event: "usage"; usage: Usage }
+  | { event: "usage"; usage: TokenUsage }
   | { event: "retrying"; why: string; after_ms: number | null };
 
 /** Returns the transcript with more events applied. */
@@ -50,34 +50,34 @@ export function advance(transcript: Transcript, frames: readonly Frame[]): Trans
   return next;
 }
 
-function take(transcript: Transcript, parts: Part[], doing: AgentEvent): void {
-  switch (doing.event) {
+function take(transcript: Transcript, parts: Part[], event: AgentEvent): void {
+  switch (event.event) {
     case "attempt":
-      parts.push({ kind: "attempt", number: doing.attempt, launch: doing.launch });
+      parts.push({ kind: "attempt", number: event.attempt, launch: event.launch });
       break;
     case "conversation":
-      transcript.conversation = doing.id;
+      transcript.conversation = event.id;
       break;
     case "usage":
-      transcript.usage = doing.usage;
+      transcript.usage = event.usage;
       break;
     case "text":
-      appendText(parts, "text", doing.text);
+      appendText(parts, "text", event.text);
       break;
     case "thinking":
-      appendText(parts, "thinking", doing.text);
+      appendText(parts, "thinking", event.text);
       break;
     case "notice":
-      parts.push({ kind: "notice", text: bounded(doing.text) });
+      parts.push({ kind: "notice", text: bounded(event.text) });
       break;
     case "retrying":
-      parts.push({ kind: "retrying", why: doing.why, afterMs: doing.after_ms });
+      parts.push({ kind: "retrying", why: event.why, afterMs: event.after_ms });
       break;
     case "tool_began":
-      parts.push({ kind: "tool", id: doing.id, name: doing.name, about: doing.about, state: "began" });
+      parts.push({ kind: "tool", id: event.id, name: event.name, about: event.about, state: "began" });
       break;
     case "tool_ended":
-      endTool(parts, doing.id, doing.failed);
+      endTool(parts, event.id, event.failed);
   }
 }
 

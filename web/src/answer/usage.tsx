@@ -1,6 +1,6 @@
 import "./answer.css";
 
-import type { SessionView, Usage } from "../api/types.ts";
+import type { SessionView, TokenUsage } from "../api/types.ts";
 import { cost } from "../ui/format.ts";
 
 /** Formats a number of tokens: `12,345`, `123 k` or `1.2 M`. */
@@ -10,7 +10,7 @@ export function tokens(count: number): string {
 }
 
 /** Shows token usage and cost on one line. Zero values are left out. */
-export function UsageLine({ usage }: { usage: Usage }) {
+export function UsageLine({ usage }: { usage: TokenUsage }) {
   const parts = [
     `${tokens(usage.input_tokens)} in`,
     usage.cached_tokens > 0 && `${tokens(usage.cached_tokens)} cached`,
@@ -24,12 +24,12 @@ export function UsageLine({ usage }: { usage: Usage }) {
   );
 }
 
-export function isZeroUsage(usage: Usage): boolean {
+export function isZeroUsage(usage: TokenUsage): boolean {
   return usage.input_tokens + usage.cached_tokens + usage.output_tokens + usage.cost_micros === 0;
 }
 
 /** Returns the total usage of all attempts of a prompt. */
-export function usageOf(attempts: readonly SessionView[]): Usage {
+export function usageOf(attempts: readonly SessionView[]): TokenUsage {
   const sum = { input_tokens: 0, cached_tokens: 0, output_tokens: 0, cost_micros: 0 };
   for (const { judged } of attempts) {
     if (!judged?.usage) continue;

@@ -1,7 +1,7 @@
 import { type Frame, Frames } from "./frames.ts";
 import { get, ApiError, apiErrorFrom } from "./http.ts";
 import { Incoming } from "./sockets.ts";
-import type { Problem } from "./types.ts";
+import type { ProblemDetails } from "./types.ts";
 
 /** Callbacks for an event stream. */
 export interface Handlers {
@@ -109,8 +109,8 @@ async function connectError(closing: AbortSignal): Promise<ApiError> {
 }
 
 function errorFromFrame(frame: Frame): Error {
-  const problem = JSON.parse(frame.data) as Partial<Problem> & { status: number };
-  return problem.status === 204 ? new StreamEnded() : apiErrorFrom(problem.status, problem.code === undefined ? null : (problem as Problem));
+  const problem = JSON.parse(frame.data) as Partial<ProblemDetails> & { status: number };
+  return problem.status === 204 ? new StreamEnded() : apiErrorFrom(problem.status, problem.code === undefined ? null : (problem as ProblemDetails));
 }
 
 function elapsed(milliseconds: number, closing: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Problem } from "./types.ts";
+import type { ProblemDetails } from "./types.ts";
 
 /** An error response of the daemon, or a request that got no response. */
 export class ApiError extends Error {
@@ -39,7 +39,7 @@ export function query(params: Record<string, string | number | boolean | undefin
   return text && `?${text}`;
 }
 
-/** Sends a request to the daemon. Throws a {@link ApiError}. */
+/** Sends a request to the daemon. Throws an {@link ApiError}. */
 export async function ask(
   method: "GET" | "POST" | "DELETE",
   path: string,
@@ -67,11 +67,11 @@ export async function ask(
 
 async function refusal(response: Response): Promise<ApiError> {
   const isProblem = response.headers.get("Content-Type")?.startsWith("application/problem+json");
-  return apiErrorFrom(response.status, isProblem ? ((await response.json()) as Problem) : null);
+  return apiErrorFrom(response.status, isProblem ? ((await response.json()) as ProblemDetails) : null);
 }
 
-/** Makes an error from a status and the problem document, if there is one. */
-export function apiErrorFrom(status: number, problem: Problem | null): ApiError {
+/** Creates an error from a status and the problem document, if there is one. */
+export function apiErrorFrom(status: number, problem: ProblemDetails | null): ApiError {
   if (!problem) return new ApiError(status, "refused", `The daemon answered with status ${status}.`);
   return new ApiError(status, problem.code, problem.detail, problem.hint ?? null, true);
 }
@@ -105,7 +105,7 @@ export async function remove<T = void>(path: string): Promise<T> {
 
 /** Returns the text of an error for the user. */
 export function errorText(error: unknown): string {
-  if (error instanceof ApiError) return error.hint ? `${error.message} ${error.hint}` : error.message;
+  if (error instanceof ApiError) return error.hint ? `${error.message}; ${error.hint}` : error.message;
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -23,7 +23,7 @@ async function load(): Promise<void> {
 }
 
 /** Loads the daemon’s facts and this browser’s scope now and at every connect. */
-export function know(): () => void {
+export function keepIdentityLoaded(): () => void {
   void load();
   return onConnected(() => void load());
 }

@@ -38,7 +38,7 @@ const KINDS: Record<string, [string, Tone]> = {
   rejoined: ["Client reconnected", "quiet"],
   removed: ["Removed", "quiet"],
   daemon_started: ["Daemon started", "good"],
-  daemon_leaving: ["Daemon leaving", "warn"],
+  daemon_leaving: ["Daemon stopping, sessions keep running", "warn"],
   daemon_stopping: ["Daemon stopping", "warn"],
   daemon_stopped: ["Daemon stopped", "warn"],
   yard_lost: ["Yard lost", "bad"],

@@ -4,7 +4,7 @@ import { errorText } from "../api/http.ts";
 import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 
-/** An empty state: there is nothing to show, and that is no error. */
+/** An empty state: there is nothing to show, and this is not an error. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }) {
   return (
     <div class="state">

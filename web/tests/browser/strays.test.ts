@@ -32,7 +32,7 @@ test("shows and ends a stray @phone", async ({ page, kennel }) => {
 
   await page.getByRole("button", { name: "End all…" }).click();
   await page.getByRole("button", { name: "End 1 stray" }).click();
-  await expect(page.getByText("Ended: 1 stray.")).toBeVisible();
+  await expect(page.getByText("Ended 1 stray.")).toBeVisible();
   await expect(page.getByText(`${stray.pid} (sleep)`)).toBeVisible();
   expect(await ended(stray)).toBe("SIGKILL");
   await expect(page.getByRole("heading", { name: "No strays" })).toBeVisible();
@@ -71,7 +71,7 @@ test("ends only the strays listed in the dialog", async ({ page, kennel }) => {
   await expect(dialog.getByRole("listitem")).toHaveCount(2);
   const later = await startStray(kennel, session, ["sleep", "602"]);
   await dialog.getByRole("button", { name: "End 2 strays" }).click();
-  await expect(page.getByText("Ended: 2 strays.")).toBeVisible();
+  await expect(page.getByText("Ended 2 strays.")).toBeVisible();
   expect(await ended(first)).toBe("SIGKILL");
   expect(await ended(second)).toBe("SIGKILL");
   await expect(page.getByRole("row").filter({ hasText: `${later.pid}` })).toBeVisible();

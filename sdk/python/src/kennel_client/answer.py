@@ -10,7 +10,7 @@ from typing import Any, AsyncGenerator, Mapping, cast
 from .api import ApiClient
 from .errors import PromptFailed
 from .sse import follow
-from .types import Usage
+from .types import TokenUsage
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Answer:
     conversation: str | None
     """The conversation, which can be continued."""
     attempts: int
-    usage: Usage
+    usage: TokenUsage
     view: Mapping[str, Any] = field(repr=False)
     """The complete API response."""
 
@@ -57,7 +57,7 @@ class Answer:
             member=view["member"],
             conversation=view["conversation"],
             attempts=view["attempts"],
-            usage=cast(Usage, view["usage"]),
+            usage=cast(TokenUsage, view["usage"]),
             view=view,
         )
 

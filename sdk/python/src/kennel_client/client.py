@@ -24,7 +24,7 @@ from .session import SessionBlock, Session, is_live, milliseconds
 from .start import CancellableStart
 from .types import (
     DaemonView,
-    MemberAnswer,
+    MemberView,
     Permissions,
     PlanSpec,
     PlanView,
@@ -217,13 +217,13 @@ class Kennel:
 
     # Members
 
-    async def members(self) -> List[MemberAnswer]:
+    async def members(self) -> List[MemberView]:
         """Lists the members: saved agents that keep their conversation."""
-        return cast(List[MemberAnswer], await self._api.get("/v1/members"))
+        return cast(List[MemberView], await self._api.get("/v1/members"))
 
-    async def member(self, name: str) -> MemberAnswer:
+    async def member(self, name: str) -> MemberView:
         """Returns a member."""
-        return cast(MemberAnswer, await self._api.get(path("v1", "members", name)))
+        return cast(MemberView, await self._api.get(path("v1", "members", name)))
 
     async def add_member(
         self,
@@ -234,11 +234,11 @@ class Kennel:
         model: str | None = None,
         permissions: Permissions = "default",
         args: Sequence[str] = (),
-    ) -> MemberAnswer:
+    ) -> MemberView:
         """Adds a member."""
         seat = {"agent": agent, "model": model, "permissions": permissions, "args": list(args)}
         member = {"name": name, "seat": seat, "cwd": self._folder(cwd)}
-        return cast(MemberAnswer, await self._api.post("/v1/members", member))
+        return cast(MemberView, await self._api.post("/v1/members", member))
 
     async def remove_member(self, name: str) -> None:
         """Removes a member."""

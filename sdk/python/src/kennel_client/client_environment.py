@@ -8,7 +8,7 @@ import re
 import resource
 from typing import List, Mapping, Tuple
 
-from .types import Environment, Text
+from .types import Environment, OsText
 
 KENNEL_VARIABLES = ("KENNEL_HOME_ID", "KENNEL_SESSION_ID", "KENNEL_SESSION_NAME", "KENNEL_SESSION", "KENNEL_SOCKET", "KENNEL_TOKEN", "KENNEL_TOKEN_FILE")
 """Variables that Kennel sets for each session. Those of our own session are not passed on."""
@@ -17,7 +17,7 @@ UNLIMITED = 2**64 - 1
 """The value for no limit."""
 
 
-def text(given: str) -> Text:
+def text(given: str) -> OsText:
     """Converts a text for the API; a text that is not UTF-8 is sent as hex."""
     try:
         given.encode()

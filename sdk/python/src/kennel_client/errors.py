@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Sequence, cast
 
 if TYPE_CHECKING:
     from .answer import Answer
-    from .types import Problem, Survivor
+    from .types import ProblemDetails, Survivor
 
 
 class KennelError(Exception):
@@ -16,7 +16,7 @@ class KennelError(Exception):
 class KennelProblem(KennelError):
     """The daemon refused a request. The attributes are those of a problem document (RFC 9457)."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ProblemDetails) -> None:
         text = problem["detail"]
         hint = problem.get("hint")
         super().__init__(f"{text} ({hint})" if hint else text)
@@ -35,10 +35,10 @@ class KennelProblem(KennelError):
     def of(status: int, body: object) -> KennelProblem:
         """Makes a problem from a response, also if its body is no problem document."""
         if isinstance(body, dict) and {"code", "detail", "title", "status"} <= body.keys():
-            return KennelProblem(cast("Problem", body))
+            return KennelProblem(cast("ProblemDetails", body))
         detail = f"status {status}, without a problem document of Kennel"
         kind = {"type": "about:blank", "title": "Not a response of Kennel", "code": "foreign"}
-        return KennelProblem(cast("Problem", {**kind, "status": status, "detail": detail}))
+        return KennelProblem(cast("ProblemDetails", {**kind, "status": status, "detail": detail}))
 
 
 class Unreachable(KennelError):

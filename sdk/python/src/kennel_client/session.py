@@ -14,7 +14,7 @@ from .errors import KennelError, StillAlive
 from .http import path
 from .output import Chunk, Stream
 from .terminal import Terminal
-from .types import Exit, InspectView, Reason, SessionView, StopAnswer
+from .types import Exit, InspectView, Reason, SessionView, StopResponse
 
 ENDED = ("reaped", "cleaned")
 
@@ -86,13 +86,13 @@ class Session:
         self.view = cast(SessionView, await self._api.get(self._path("wait")))
         return Outcome.of(self.view)
 
-    async def stop(self, *, grace: float | None = None, now: bool = False, check: bool = True) -> StopAnswer:
+    async def stop(self, *, grace: float | None = None, now: bool = False, check: bool = True) -> StopResponse:
         """Stops the session: SIGTERM to every process, and SIGKILL after the grace period (in seconds).
 
         Returns when no process is left. Raises `StillAlive` if processes survive, unless `check` is False.
         """
         body = {"now": now, "by": "kennel_client", **({} if grace is None else {"grace_ms": round(grace * 1000)})}
-        answer = cast(StopAnswer, await self._api.post(self._path("stop"), body, again=True))
+        answer = cast(StopResponse, await self._api.post(self._path("stop"), body, again=True))
         self.view = answer["session"]
         if check and answer["result"] == "still_alive":
             raise StillAlive(self.id, answer["survivors"])

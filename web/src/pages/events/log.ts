@@ -25,7 +25,7 @@ export class Log {
     this.high = high;
   }
 
-  /** Makes a log from its last events; at most `tail` were requested. */
+  /** Creates a log from its last events; at most `tail` were requested. */
   static fromTail(events: EventView[], tail: number): Log {
     const [first, last] = [events[0], events.at(-1)];
     if (!first || !last) return new Log();

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 
 import { post } from "../../api/http.ts";
-import type { MemberAnswer, NewMember } from "../../api/types.ts";
+import type { MemberView, CreateMemberRequest } from "../../api/types.ts";
 import { go } from "../../state/router.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -25,8 +25,8 @@ export function AddMember({ close }: { close: () => void }) {
     if (Object.keys(found).length > 0) return;
     sending.value = true;
     try {
-      const body: NewMember = { name: name.value, seat, cwd: draft.value.cwd.trim() };
-      const added = await post<MemberAnswer>("/v1/members", body);
+      const body: CreateMemberRequest = { name: name.value, seat, cwd: draft.value.cwd.trim() };
+      const added = await post<MemberView>("/v1/members", body);
       showToast("good", `Added ${added.name}`);
       close();
       go(`/members/${encodeURIComponent(added.name)}`);

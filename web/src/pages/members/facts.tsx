@@ -1,11 +1,11 @@
 import { tokens } from "../../answer/usage.tsx";
-import type { MemberAnswer } from "../../api/types.ts";
+import type { MemberView } from "../../api/types.ts";
 import { Copy } from "../../ui/copy.tsx";
 import { commandLine, cost, formatTime } from "../../ui/format.ts";
 import { LastVerdict, permissionText } from "./member-state.tsx";
 
 /** Shows a member’s settings and total usage. */
-export function Facts({ member }: { member: MemberAnswer }) {
+export function Facts({ member }: { member: MemberView }) {
   const { seat, usage } = member;
   return (
     <aside class="card" aria-label={`About ${member.name}`}>

@@ -1,5 +1,5 @@
 import { segment } from "../../api/http.ts";
-import type { MemberAnswer } from "../../api/types.ts";
+import type { MemberView } from "../../api/types.ts";
 import { isZeroUsage, UsageLine } from "../../answer/usage.tsx";
 import { mayChange } from "../../state/me.ts";
 import { Button } from "../../ui/button.tsx";
@@ -49,7 +49,7 @@ export function MemberList({ add, ask }: { add: () => void; ask: () => void }) {
 }
 
 /** Sorts busy members first, then by name. */
-function byState(a: MemberAnswer, b: MemberAnswer): number {
+function byState(a: MemberView, b: MemberView): number {
   return Number(!!b.busy_with) - Number(!!a.busy_with) || a.name.localeCompare(b.name);
 }
 
@@ -69,7 +69,7 @@ function None({ add }: { add: () => void }) {
   );
 }
 
-function Card({ member }: { member: MemberAnswer }) {
+function Card({ member }: { member: MemberView }) {
   return (
     <li class={`card member-card ${member.busy_with ? "busy" : ""}`} data-member={member.name}>
       <div class="row">

@@ -1,11 +1,11 @@
 import { segment } from "../../api/http.ts";
-import type { MemberAnswer, Permissions, Seat } from "../../api/types.ts";
+import type { MemberView, Permissions, AgentSettings } from "../../api/types.ts";
 import { Age } from "../../ui/age.tsx";
 import { Badge, VerdictBadge } from "../../ui/badge.tsx";
 import { PERMISSIONS } from "./agent-fields.tsx";
 
 /** Shows whether a member is busy, since when, and how many prompts are queued. */
-export function MemberState({ member }: { member: MemberAnswer }) {
+export function MemberState({ member }: { member: MemberView }) {
   return (
     <span class="row wrap member-state">
       {member.busy_with ? <Badge tone="good" word="busy" /> : <Badge tone="quiet" word="idle" />}
@@ -25,7 +25,7 @@ export function MemberState({ member }: { member: MemberAnswer }) {
   );
 }
 
-export function LastVerdict({ member }: { member: MemberAnswer }) {
+export function LastVerdict({ member }: { member: MemberView }) {
   if (!member.last_verdict) return <span class="muted small">{member.busy_with ? "first prompt" : "no prompts yet"}</span>;
   return (
     <span class="row">
@@ -44,6 +44,6 @@ export function permissionText(permissions: Permissions | undefined): string {
 }
 
 /** Returns the agent and its model. */
-export function agentText(seat: Seat): string {
-  return seat.model ? `${seat.agent}, ${seat.model}` : seat.agent;
+export function agentText({ agent, model }: AgentSettings): string {
+  return model ? `${agent}, ${model}` : agent;
 }

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 
 import { Answer } from "../../answer/answer.tsx";
 import { ApiError, segment } from "../../api/http.ts";
-import type { MemberAnswer, SessionView } from "../../api/types.ts";
+import type { MemberView, SessionView } from "../../api/types.ts";
 import { useFetched } from "../../state/fetched.ts";
 import { isOver, sessions } from "../../state/live.ts";
 import { mayChange } from "../../state/me.ts";
@@ -20,7 +20,7 @@ import { MemberState } from "./member-state.tsx";
 
 /** One member: a prompt form, live answers, and previous prompts. */
 export function Member({ name }: { name: string }) {
-  const { value, error, again } = useFetched<MemberAnswer>(`/v1/members/${segment(name)}`, { when: affectsMembers });
+  const { value, error, again } = useFetched<MemberView>(`/v1/members/${segment(name)}`, { when: affectsMembers });
   const removing = useSignal(false);
   const member = value.value;
   const gone = error.value instanceof ApiError && error.value.status === 404;
@@ -57,7 +57,7 @@ export function Member({ name }: { name: string }) {
   );
 }
 
-function MemberContent({ member }: { member: MemberAnswer }) {
+function MemberContent({ member }: { member: MemberView }) {
   const prompts = sessions.value.filter((session) => session.spec.agent?.member === member.name);
   const shown = useShown(prompts, member);
   return (
@@ -91,7 +91,7 @@ function MemberContent({ member }: { member: MemberAnswer }) {
 }
 
 /** Returns the prompts to show in full: live ones, and all that were live since the page was opened; newest first. */
-function useShown(prompts: SessionView[], member: MemberAnswer): { ids: string[]; add: (id: string) => void } {
+function useShown(prompts: SessionView[], member: MemberView): { ids: string[]; add: (id: string) => void } {
   const opened = useSignal<readonly string[]>([]);
   const add = (id: string) => {
     if (!opened.value.includes(id)) opened.value = [...opened.value, id];

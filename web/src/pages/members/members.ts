@@ -1,4 +1,4 @@
-import type { EventView, MemberAnswer } from "../../api/types.ts";
+import type { EventView, MemberView } from "../../api/types.ts";
 import { type Fetched, useFetched } from "../../state/fetched.ts";
 import { launches } from "../../state/live.ts";
 
@@ -9,6 +9,6 @@ export function affectsMembers(event: EventView): boolean {
   return launch === undefined || !!launch.spec.agent?.member;
 }
 
-export function useMembers(): Fetched<MemberAnswer[]> {
-  return useFetched<MemberAnswer[]>("/v1/members", { when: affectsMembers });
+export function useMembers(): Fetched<MemberView[]> {
+  return useFetched<MemberView[]>("/v1/members", { when: affectsMembers });
 }

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 
 import { BY, query, remove, segment, errorText } from "../../api/http.ts";
-import type { MemberAnswer } from "../../api/types.ts";
+import type { MemberView } from "../../api/types.ts";
 import { go } from "../../state/router.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -9,7 +9,7 @@ import { pluralize } from "../../ui/format.ts";
 import { showToast } from "../../ui/toast.tsx";
 
 /** Confirms the removal of a member, and shows which prompts it would stop. */
-export function RemoveMember({ member, close }: { member: MemberAnswer; close: () => void }) {
+export function RemoveMember({ member, close }: { member: MemberView; close: () => void }) {
   const sending = useSignal(false);
   const failed = useSignal<unknown>(null);
   const busy = member.busy_with !== null || member.waiting > 0;

@@ -1,7 +1,7 @@
 import type { EventView } from "../../api/types.ts";
 import { launches } from "../../state/live.ts";
 
-/** A plan advances a formatTime after the event that allows it, so it is also polled. */
+/** A plan advances shortly after the event that allows it, so the page also polls it. */
 export const POLL_MS = 2000;
 
 /** Whether an event may have changed the state of a plan. */

@@ -57,7 +57,7 @@ export function Notices({ session, inspected }: { session: SessionView; inspecte
   );
 }
 
-/** Reasons of a deliberate stop: the exit status then is no failure of the session. */
+/** Reasons of a deliberate stop: the exit status is then not a failure of the session. */
 const STOPPED: ReadonlySet<string> = new Set(["stopped", "shutdown", "parent_ended", "client_gone"]);
 
 function Ended({ session, inspected }: { session: SessionView; inspected: InspectView }) {

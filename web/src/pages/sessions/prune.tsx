@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { removeSessions } from "../../actions/remove.ts";
 import { KEY_PREFIX } from "../../answer/send-prompt.ts";
 import { get, query, errorText } from "../../api/http.ts";
-import type { PruneAnswer, SessionView } from "../../api/types.ts";
+import type { PruneResponse, SessionView } from "../../api/types.ts";
 import { sessions } from "../../state/live.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -23,7 +23,7 @@ const AGES: { title: string; ms: number | null }[] = [
 /** Removes ended sessions after a preview of how many there are. */
 export function PruneDialog({ close }: { close: () => void }) {
   const older = useSignal<number | null>(null);
-  const preview = useSignal<PruneAnswer | null>(null);
+  const preview = useSignal<PruneResponse | null>(null);
   const error = useSignal<unknown>(null);
   const isBusy = useSignal(false);
   const turn = useSignal(0);
@@ -31,7 +31,7 @@ export function PruneDialog({ close }: { close: () => void }) {
     const closing = new AbortController();
     preview.value = null;
     error.value = null;
-    get<PruneAnswer>(`/v1/prune${query({ older_than_ms: older.value ?? undefined })}`, closing.signal).then(
+    get<PruneResponse>(`/v1/prune${query({ older_than_ms: older.value ?? undefined })}`, closing.signal).then(
       (answer) => void (preview.value = answer),
       (failed: unknown) => void (closing.signal.aborted || (error.value = failed)),
     );
@@ -100,13 +100,13 @@ function isOurs({ spec }: SessionView): boolean {
 }
 
 /** Returns the sessions that would be removed. */
-function toRemove({ removed, with_keys }: PruneAnswer): SessionView[] {
+function toRemove({ removed, with_keys }: PruneResponse): SessionView[] {
   const named = (launches: readonly string[]) => new Set(launches.map((launch) => launch.split("_")[0]));
   const [ids, held] = [named(removed), named(with_keys)];
   return sessions.value.filter((session) => ids.has(session.session) || (held.has(session.session) && isOurs(session)));
 }
 
-function keptText(answer: PruneAnswer, meant: readonly SessionView[]): string | null {
+function keptText(answer: PruneResponse, meant: readonly SessionView[]): string | null {
   const parts: string[] = [];
   const keyed = answer.with_keys.filter((launch) => !meant.some(({ session }) => session === launch.split("_")[0])).length;
   if (answer.with_worktrees.length > 0) parts.push(`${pluralize(answer.with_worktrees.length, "session is", "sessions are")} kept because of a worktree with unmerged or uncommitted work.`);

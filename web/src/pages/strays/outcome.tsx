@@ -11,7 +11,7 @@ export function Outcome({ outcome, close }: { outcome: StraysEnded; close: () =>
       <Icon name={alive.length > 0 ? "alert" : "check"} />
       <div class="grow stack outcome">
         <p>
-          <strong>{ended.length > 0 || alive.length === 0 ? `Ended: ${pluralize(ended.length, "stray")}.` : "No stray was ended."}</strong>{" "}
+          <strong>{ended.length > 0 || alive.length === 0 ? `Ended ${pluralize(ended.length, "stray")}.` : "No stray was ended."}</strong>{" "}
           {ended.length === 0 && alive.length === 0 && "They had already exited."}
           <Pids of={ended} />
         </p>

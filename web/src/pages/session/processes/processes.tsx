@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
-import type { InspectView, MemberView, SessionView } from "../../../api/types.ts";
+import type { InspectView, ProcessView, SessionView } from "../../../api/types.ts";
 import { pluralize } from "../../../ui/format.ts";
 import { Icon } from "../../../ui/icons.tsx";
 import { type Recent, useRecent } from "./recent.ts";
@@ -39,7 +39,7 @@ export function Processes({ session, inspected }: { session: SessionView; inspec
 }
 
 /** Has a fixed height, so that nothing below it moves. */
-function JustEnded({ processes }: { processes: MemberView[] }) {
+function JustEnded({ processes }: { processes: ProcessView[] }) {
   return (
     <div class="vanished tiny muted">
       {processes.length > 0 && (
@@ -62,7 +62,7 @@ function emptyText(session: SessionView): string {
   if (session.ended_at) return "All processes of this launch have ended.";
   if (session.phase === "lost") return "Unknown: the session is lost.";
   if (session.phase === "queued") return "The session is queued.";
-  return "The pen is empty at the formatTime.";
+  return "The pen is empty at the moment.";
 }
 
 function Pen({ session, keeper }: { session: SessionView; keeper: number | null }) {
@@ -157,7 +157,7 @@ function Reparented({ count }: { count: number }) {
   );
 }
 
-function Process({ process, isAgent, isNew }: { process: MemberView; isAgent: boolean; isNew: boolean }) {
+function Process({ process, isAgent, isNew }: { process: ProcessView; isAgent: boolean; isNew: boolean }) {
   return (
     <div class="process">
       <div class="row wrap">

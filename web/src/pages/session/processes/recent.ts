@@ -1,6 +1,6 @@
 import { useRef } from "preact/hooks";
 
-import type { MemberView } from "../../../api/types.ts";
+import type { ProcessView } from "../../../api/types.ts";
 import { now } from "../../../state/clock.ts";
 import { changes } from "./tree.ts";
 
@@ -10,14 +10,14 @@ const SHOWN_MS = 3000;
 export interface Recent {
   appeared: ReadonlySet<number>;
   /** Processes that have ended. */
-  vanished: MemberView[];
+  vanished: ProcessView[];
 }
 
 /** Tracks which processes recently started or ended. The first list counts as no change. */
-export function useRecent(members: readonly MemberView[] | null): Recent {
-  const before = useRef<readonly MemberView[] | null>(null);
+export function useRecent(members: readonly ProcessView[] | null): Recent {
+  const before = useRef<readonly ProcessView[] | null>(null);
   const appeared = useRef(new Map<number, number>());
-  const vanished = useRef(new Map<number, { process: MemberView; at: number }>());
+  const vanished = useRef(new Map<number, { process: ProcessView; at: number }>());
   const time = Math.max(now.value, Date.now());
   if (members && before.current && before.current !== members) {
     const changed = changes(before.current, members);

@@ -1,9 +1,9 @@
 /** The processes of a pen as a tree: the agent, its descendants, and processes whose parents have exited. */
-import type { MemberView } from "../../../api/types.ts";
+import type { ProcessView } from "../../../api/types.ts";
 
 /** A process with its living children. */
 export interface Branch {
-  process: MemberView;
+  process: ProcessView;
   children: Branch[];
 }
 
@@ -15,7 +15,7 @@ export interface Tree {
 }
 
 /** Builds the tree. Each process is in it exactly once, even if the parents are inconsistent. */
-export function build(members: readonly MemberView[], agentPid: number | null): Tree {
+export function build(members: readonly ProcessView[], agentPid: number | null): Tree {
   const branches = new Map(members.map((process) => [process.pid, { process, children: [] } as Branch]));
   const roots: Branch[] = [];
   for (const branch of branches.values()) {
@@ -30,7 +30,7 @@ export function build(members: readonly MemberView[], agentPid: number | null): 
   return { agent, reparented: roots.filter((branch) => branch !== agent).sort(byPid) };
 }
 
-/** Whether `to` is an ancestor of `from`. The list is no atomic snapshot, so parents could form a cycle. */
+/** Whether `to` is an ancestor of `from`. The list is not an atomic snapshot, so parents could form a cycle. */
 function leadsTo(branches: ReadonlyMap<number, Branch>, from: number, to: number): boolean {
   const seen = new Set<number>();
   for (let at: number | undefined = from; at !== undefined && !seen.has(at); at = branches.get(at)?.process.parent) {
@@ -47,7 +47,7 @@ export interface Line {
   /** The key of the parent line; null at the top. */
   above: string | null;
   /** Null for the heading of the re-parented processes. */
-  process: MemberView | null;
+  process: ProcessView | null;
   children: number;
   isOpen: boolean;
   /** Its position among its siblings, from 1, and their number. */
@@ -78,7 +78,7 @@ export function lines(tree: Tree, folded: ReadonlySet<string>): Line[] {
 }
 
 /** Compares two process lists. */
-export function changes(before: readonly MemberView[], now: readonly MemberView[]): { appeared: MemberView[]; vanished: MemberView[] } {
+export function changes(before: readonly ProcessView[], now: readonly ProcessView[]): { appeared: ProcessView[]; vanished: ProcessView[] } {
   const [old, current] = [new Set(before.map((it) => it.pid)), new Set(now.map((it) => it.pid))];
   return { appeared: now.filter((it) => !old.has(it.pid)), vanished: before.filter((it) => !current.has(it.pid)) };
 }

@@ -1,4 +1,4 @@
-import type { MemberAnswer, Permissions } from "../../../api/types.ts";
+import type { MemberView, Permissions } from "../../../api/types.ts";
 import { useFetched } from "../../../state/fetched.ts";
 import { truncate } from "../../../ui/format.ts";
 import { PERMISSIONS } from "../../members/agent-fields.tsx";
@@ -10,7 +10,7 @@ const AGENTS = ["claude", "codex", "gemini", "opencode"];
 /** The form fields for a prompt. */
 export function PromptFields({ form }: { form: Form }) {
   const { draft, wrong, set } = form;
-  const members = useFetched<MemberAnswer[]>("/v1/members").value.value ?? [];
+  const members = useFetched<MemberView[]>("/v1/members").value.value ?? [];
   const isMember = draft.value.target.startsWith("member:");
   return (
     <>
