@@ -107,7 +107,7 @@ const PINS: [AgentPin; 4] = [
 ];
 
 impl Agent {
-    /// Every CLI there is a pin for.
+    /// Every pinned CLI.
     pub(crate) const ALL: [Agent; 4] =
         [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Opencode];
 
@@ -401,7 +401,7 @@ fn check(pin: &AgentPin, staging: &Path) -> Result<(), UnavailableReason> {
         Ok(Ended::Exited(status)) if status.success() && output.contains(pin.version) => Ok(()),
         Ok(Ended::Exited(status)) => failed(format!("--version: {status}: {output}")),
         Ok(Ended::NotStarted(error)) => failed(error.to_string()),
-        Ok(Ended::TimedOut) => failed("--version does not come back".to_owned()),
+        Ok(Ended::TimedOut) => failed("--version does not return".to_owned()),
         Err(error) => failed(format!("{error:#}")),
     }
 }

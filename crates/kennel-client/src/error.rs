@@ -14,7 +14,7 @@ pub enum ClientError {
     #[error("{}", .0.detail)]
     Problem(Box<ProblemDetails>),
     /// No daemon listens.
-    #[error("no daemon runs for this home")]
+    #[error("no daemon is running for this home")]
     NoDaemon,
     /// It went away in the middle.
     #[error("the daemon went away before it had answered")]

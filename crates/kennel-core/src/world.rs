@@ -94,7 +94,7 @@ pub enum RemoveSessionError {
     #[error("there is no session {0}")]
     Unknown(SessionId),
     /// It is still owned.
-    #[error("session {0} has not ended, or something of it is still to be cleaned up")]
+    #[error("session {0} has not ended, or its cleanup is not complete")]
     Live(SessionId),
     /// Its keeper still waits for the outcome to be on record.
     #[error("the outcome of session {0} is not on record yet")]

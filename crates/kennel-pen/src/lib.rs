@@ -16,14 +16,14 @@
 //!
 //! ```standalone_crate
 //! use std::time::{Duration, Instant};
-//! use kennel_pen::{Command, End, Ground, HomeId, Kind, Pen, PenName, Status};
+//! use kennel_pen::{Command, EndOutcome, HomeId, HostSupport, Pen, PenKind, PenName, Status};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let soon = || Instant::now() + Duration::from_secs(10);
 //! let home = HomeId::random()?;
-//! let support = Ground::survey(&home); // what this host supports, found out by trying
+//! let support = HostSupport::survey(&home); // tries out what this host supports
 //! let name = PenName::random(home)?;
-//! let mut pen = Pen::create(&support, name, Kind::Auto)?;
+//! let mut pen = Pen::create(&support, name, PenKind::Auto)?;
 //!
 //! let mut command = Command::new("/bin/sh");
 //! command.args(["-c", "sleep 1000 & exit 7"]);
@@ -33,7 +33,7 @@
 //!
 //! assert_eq!(pen.wait_agent(soon())?, Some(Status::Code(7)));
 //! assert!(!pen.is_empty()?, "it left a process behind");
-//! assert_eq!(pen.end(soon())?, End::Empty);
+//! assert_eq!(pen.end(soon())?, EndOutcome::Empty);
 //! pen.remove()?;
 //! # Ok(())
 //! # }

@@ -104,14 +104,14 @@ enum Verb {
     ///
     /// Runs the session's command in its folder with the current environment. The session keeps its
     /// id; the id of its nth launch ends in _n. Concurrent requests start a single launch, and all
-    /// of them get it. A session that is about to end is waited for; a session that is running is
+    /// of them get it. If the session is still ending, the command waits; if it is running, it is
     /// not launched again.
     Resume(run::ResumeArgs),
     /// Track a process that you started yourself
     ///
     /// For an agent in your own terminal: Kennel lists it, notices when it exits, and accepts its
-    /// reports. No limit, `stop --all` or `daemon stop` ends it. Only `kennel stop` with its name
-    /// or id does, and signals this one process: its child processes are not held in a pen. `kennel
+    /// reports. Limits, `stop --all` and `daemon stop` leave it alone. Only `kennel stop` with its
+    /// name or id ends it, and only this process: its child processes are not in a pen. `kennel
     /// forget` stops tracking it.
     ///
     /// PID must be a process of yours outside of any session. Without it, the parent of `kennel
@@ -144,7 +144,7 @@ enum Verb {
     /// why. Of an adopted session, only the adopted process is ended, and only if you name the
     /// session; --all skips it.
     Stop(stop::StopArgs),
-    /// Explains how to kill a session
+    /// Explain how to kill a session
     #[command(hide = true)]
     Kill(unknown_verb::KillArgs),
     /// Send input to a session

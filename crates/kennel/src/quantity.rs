@@ -93,7 +93,7 @@ pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     if (1..=64).contains(&text.len()) && text.chars().all(allowed) && valid_start {
         Ok(text.to_owned())
     } else {
-        Err("a name has 1 to 64 letters, digits, - _ or . and starts with a letter or digit".into())
+        Err("expected 1 to 64 letters, digits, - _ or ., starting with a letter or digit".into())
     }
 }
 

@@ -137,7 +137,7 @@ impl Admission {
         match check(&measured, &self.limits.minima, wants_terminal) {
             Headroom::Fine => Ok(()),
             Headroom::Short(shortages) => Err(ApiError::busy(shortages)
-                .hint("running sessions go on; stop some, or free resources on the machine")),
+                .hint("running sessions continue; stop some, or free resources on the machine")),
         }
     }
 

@@ -86,8 +86,7 @@ fn sessions(out: &mut Registry, MetricSources { metrics, gauges, .. }: &MetricSo
     out.register("kennel_stop_duration_seconds", help, metrics.stop.0.clone());
     let help = "Launches that are over, by reason";
     out.register("kennel_launches_ended", help, metrics.ended.family.clone());
-    let help =
-        "Launches that are over and were seen to be gone: all but those given up by a person";
+    let help = "Launches seen to be gone: all ended ones except those that a person forgot";
     out.register("kennel_launches_reaped", help, metrics.reaped.clone());
     let help = "Keepers that died or did not answer before their launch was over";
     out.register("kennel_keepers_lost", help, metrics.keepers_lost.clone());
@@ -100,7 +99,7 @@ fn sessions(out: &mut Registry, MetricSources { metrics, gauges, .. }: &MetricSo
     out.register("kennel_cleanup_failures", help, metrics.cleanups_failed.clone());
     let help = "Worktrees of ended launches that are kept for their content";
     out.register("kennel_worktrees_kept", help, ConstGauge::new(gauges.worktrees_kept));
-    let help = "Launches made again by the restart policy";
+    let help = "Launches started by the restart policy";
     out.register("kennel_restarts", help, metrics.restarts.clone());
 }
 
@@ -112,7 +111,7 @@ fn strays_and_reports(out: &mut Registry, metrics: &DaemonMetrics) {
     out.register("kennel_strays_ended", help, metrics.strays_ended.clone());
     let help = "Processes that became children of the yard when their keeper or the daemon died, and were ended";
     out.register("kennel_orphans_ended", help, metrics.orphans_ended.clone());
-    let help = "Reports of agents that were believed";
+    let help = "Accepted reports of agents";
     out.register("kennel_reports_taken", help, metrics.reports_taken.clone());
     let help = "Reports that were refused, by code; `spent` ones came too late";
     out.register("kennel_reports_refused", help, metrics.reports_refused.family.clone());

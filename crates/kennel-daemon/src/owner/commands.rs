@@ -127,7 +127,7 @@ impl Owner {
     fn forget_lost(&mut self, id: &SessionId, by: String) -> Result<SessionView, ApiError> {
         if self.world.get(id).is_none_or(|session| session.phase != Phase::Lost) {
             return Err(ApiError::conflict(format!("session {id} is not lost")).hint(
-                "only a session that can no longer be observed is forgotten; stop it instead",
+                "`kennel forget` is only for sessions that can no longer be observed; stop this one instead",
             ));
         }
         self.happen(id, &Event::Forgotten { by });

@@ -210,7 +210,7 @@ impl Owner {
             return; // too late to keep anything
         }
         point("daemon.leave.drain");
-        self.note(None, "daemon_leaving", "sessions go on".to_owned());
+        self.note(None, "daemon_leaving", "sessions keep running".to_owned());
         self.arm_shutdown(SETTLING);
         self.leave_if_done();
     }

@@ -149,7 +149,7 @@ impl Owner {
             Ok(RequestedRemoval::Kept(why)) => {
                 let text = format!("{} is kept: {}", view.path, why.join("; "));
                 return Err(ApiError::conflict(text)
-                    .hint(format!("`kennel worktrees rm --force {id}` removes it with all that")));
+                    .hint(format!("`kennel worktrees rm --force {id}` removes it anyway")));
             }
             Err(failed) => return Err(ApiError::conflict(failed)),
         };

@@ -26,7 +26,7 @@ pub(crate) struct AskArgs {
     pub(crate) detach: bool,
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
-    /// Wait if the member is busy or too many sessions run
+    /// Wait if the member is busy or too many sessions are running
     #[arg(long)]
     pub(crate) queue: bool,
     /// Print the result as a JSON object

@@ -17,7 +17,8 @@ Exit codes, by verdict:
    14  server                137  killed
    15  unreachable             1  refused, or unknown session or member
    16  untrusted_folder      201  invalid command line
-   17  max_turns             202  home or daemon can't be used; 207 Kennel failed";
+   17  max_turns             202  home or daemon can't be used
+                             207  any other failure of Kennel itself";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerFormat {

@@ -186,7 +186,7 @@ fn start_yard(home: &HomeDir, deadline: Instant) -> Result<Option<YardStart>, Co
     if let Err(why) = may_start(home) {
         return Err(CommandError::because(
             exit_code::SETUP,
-            format!("no daemon runs, and none can be started: {why}"),
+            format!("no daemon is running, and none can be started: {why}"),
         )
         .hint("run `kennel daemon start` outside of the session"));
     }

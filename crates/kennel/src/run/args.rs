@@ -190,7 +190,7 @@ pub(crate) struct RetryArgs {
     /// until a day after it has ended (daemon.key_retention)
     #[arg(long, value_name = "KEY", value_parser = parse_key)]
     pub(crate) key: Option<String>,
-    /// Wait instead of failing if too many sessions run
+    /// Wait instead of failing if too many sessions are running
     #[arg(long)]
     pub(crate) queue: bool,
     /// With -d: launch the command again when it fails, at most N times

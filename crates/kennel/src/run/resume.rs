@@ -15,7 +15,7 @@ pub(crate) struct ResumeArgs {
     /// fails to become ready, return an error when all its processes are gone
     #[arg(long)]
     pub(super) wait_ready: bool,
-    /// Wait instead of failing if too many sessions run
+    /// Wait instead of failing if too many sessions are running
     #[arg(long)]
     pub(super) queue: bool,
     /// Key sequence that detaches from the session, or none

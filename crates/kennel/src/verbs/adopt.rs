@@ -17,12 +17,12 @@ use crate::quantity::parse_new_name;
 Examples:
     kennel adopt --name fix $$         Adopt the current shell
     eval \"$(kennel adopt --env $$)\"    Adopt it, and allow it to `kennel report`
-    kennel adopt $PPID                 In a hook that runs through `sh -c`: adopt
-                                       the agent, which is the parent of that sh
+    kennel adopt $PPID                 Adopt the agent, in a hook that the agent
+                                       runs through `sh -c`
 
-  Exit codes: 0 on success; 1 if the request was refused or the process does not
-  exist; 201 for an invalid command line; 202 if home or daemon can't be used;
-  207 if Kennel itself failed.")]
+Exit codes: 0 on success; 1 if the request was refused or the process does not
+exist; 201 for an invalid command line; 202 if home or daemon can't be used;
+207 if Kennel itself failed.")]
 pub(crate) struct AdoptArgs {
     /// Name of the session; must be unique among live sessions
     #[arg(long, value_name = "NAME", value_parser = parse_new_name)]

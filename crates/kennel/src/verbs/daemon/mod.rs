@@ -29,7 +29,7 @@ pub(crate) struct DaemonArgs {
 
 #[derive(Debug, Subcommand)]
 enum DaemonVerb {
-    /// Start the daemon if it does not run; most commands do that automatically
+    /// Start the daemon if it is not running; most commands do that automatically
     Start(ListenArgs),
     /// Stop all sessions and the daemon
     Stop(stop::DaemonStopArgs),
@@ -37,7 +37,7 @@ enum DaemonVerb {
     ///
     /// The new daemon uses the current settings of kennel.toml and the environment.
     Restart(ListenArgs),
-    /// Show whether the daemon runs; exits with 1 if it does not
+    /// Show whether the daemon is running; exits with 1 if not
     Status(status::DaemonStatusArgs),
     /// Show the daemon's log
     Logs(logs::DaemonLogsArgs),

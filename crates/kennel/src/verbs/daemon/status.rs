@@ -13,7 +13,7 @@ use crate::timestamp;
 Exit codes: 0 if the daemon runs; 1 if not; 201 for an invalid command line;
 202 if the home can't be used; 207 if Kennel itself failed.")]
 pub(crate) struct DaemonStatusArgs {
-    /// Print JSON; `pid` is null if no daemon runs
+    /// Print JSON; `pid` is null if no daemon is running
     #[arg(long)]
     json: bool,
 }
@@ -115,13 +115,13 @@ fn not_running(home: &HomeDir, json: bool) -> Result<u8, CommandError> {
         return Ok(exit_code::REFUSED);
     }
     let text = match yard {
-        None => "no daemon runs for this home".to_owned(),
+        None => "no daemon is running for this home".to_owned(),
         Some(YardStatus { pid, daemon: Some(daemon), .. }) => {
             format!("daemon {daemon} (started by yard {pid}) does not listen")
         }
         Some(YardStatus { pid, keepers, .. }) => {
             let keepers = counted(keepers, "keeper");
-            format!("no daemon runs; yard {pid} with {keepers} starts one when needed")
+            format!("no daemon is running; yard {pid} with {keepers} starts one when needed")
         }
     };
     Err(CommandError::refused(text))

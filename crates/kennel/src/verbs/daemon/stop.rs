@@ -38,7 +38,7 @@ pub(crate) fn stop(home: &HomeDir, args: &DaemonStopArgs) -> Result<u8, CommandE
         Ok(daemon) => daemon,
         Err(_) => match YardStatus::fetch(home)? {
             None => {
-                print_message("no daemon runs for this home");
+                print_message("no daemon is running for this home");
                 return Ok(0);
             }
             // Without keepers there are no sessions to stop.
@@ -94,7 +94,10 @@ fn await_end(process: &OwnedFd) -> io::Result<()> {
 fn end_yard(yard: &YardStatus, keep: bool) -> Result<u8, CommandError> {
     if keep {
         let keepers = counted(yard.keepers, "keeper");
-        print_message(&format!("no daemon runs; yard {} keeps running with {keepers}", yard.pid));
+        print_message(&format!(
+            "no daemon is running; yard {} keeps running with {keepers}",
+            yard.pid
+        ));
         return Ok(0);
     }
     // The yard has just reported its pid over its socket.
