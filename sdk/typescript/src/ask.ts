@@ -87,7 +87,7 @@ export async function* askStream(
   }
 }
 
-/** Keeps a prompt alive while its answer is wanted. If this process exits, the prompt ends. */
+/** Keeps a prompt alive while a caller waits for its answer. If this process exits, the prompt ends. */
 class PromptHold {
   readonly #transport: Transport;
   readonly #reference: string;

@@ -8,11 +8,11 @@ import type { Transport } from "./transport.js";
 /** The state of a new session at which the request is answered. */
 export type Until = NonNullable<Operations["createSession"]["query"]["until"]>;
 
-/** How often a session is requested again when its launch was called off. */
+/** How often a session is requested again when its launch was cancelled. */
 const MAX_ATTEMPTS = 5;
 /** The exit code of an internal failure of Kennel, as on the command line. */
 const CALLED_OFF = 207;
-/** The interval of looking for a session that is about to be created, in milliseconds. */
+/** How often to check whether a requested session exists yet, in milliseconds. */
 const POLL_MS = 20;
 
 /** A session, and whether this request has created it. */

@@ -17,7 +17,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** Whether the daemon is gone or leaving, so that a retry may reach the next one. */
+/** Whether the daemon is gone or shutting down, so that a retry may reach the next one. */
 export function isLoss(error: unknown): boolean {
   return error instanceof ConnectionLost || (error instanceof KennelProblem && error.code === "gone");
 }
@@ -54,7 +54,7 @@ export class ReconnectTimer {
   }
 }
 
-/** Makes the error for the caller. */
+/** Creates the error for the caller. */
 export function unreachable(cause: unknown): KennelUnreachable {
   const reached = cause instanceof ConnectionLost ? cause.reached : "maybe";
   const why = cause instanceof Error ? cause.message : String(cause);

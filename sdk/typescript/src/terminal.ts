@@ -164,7 +164,7 @@ export class Terminal implements AsyncIterable<Buffer>, AsyncDisposable {
   /** Reconnects at the current position. */
   async #reconnect(timer: ReconnectTimer): Promise<void> {
     const { code, reason } = this.#connection.closed ?? { code: 1006, reason: "" };
-    // 1001: the daemon is leaving; 1006: the connection was cut.
+    // 1001: the daemon is shutting down; 1006: the connection was cut.
     if (code !== 1001 && code !== 1006) throw new KennelError(`the connection was closed: ${code} ${reason}`);
     const { replay, tail, ...rest } = this.#options;
     const size = this.#size && { size: this.#size };

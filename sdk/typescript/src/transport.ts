@@ -178,7 +178,7 @@ function watch(request: http.ClientRequest): () => "unsent" | "maybe" {
   return () => (connected ? "maybe" : "unsent");
 }
 
-/** A leaving daemon refuses pending waits; the next daemon can answer them. */
+/** A daemon that is shutting down refuses pending waits; the next daemon can answer them. */
 function isLeaving(error: unknown, method: string): boolean {
   return method === "GET" && error instanceof KennelProblem && error.code === "refused";
 }

@@ -75,7 +75,7 @@ test("repeats the creation of a session with the same key", async () => {
   assert.ok((JSON.parse([...bodies][0] ?? "{}") as { key: string }).key.length > 20);
 });
 
-test("retries when the daemon is leaving", async () => {
+test("retries when the daemon is shutting down", async () => {
   await using daemon = await FakeDaemon.make((_, response) => {
     const problem = { type: "urn:kennel:gone", title: "", status: 503, detail: "the daemon is leaving", code: "gone" };
     if (daemon.requests.length < 3) return void response.writeHead(503).end(JSON.stringify(problem));

@@ -47,7 +47,7 @@ class Answer:
 
     @staticmethod
     def of(view: Any) -> Answer:
-        """Makes an answer from an API response."""
+        """Creates an answer from an API response."""
         return Answer(
             text=view["answer"],
             verdict=view["verdict"],

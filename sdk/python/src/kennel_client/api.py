@@ -1,4 +1,4 @@
-"""Requests to a daemon that may restart meanwhile."""
+"""Requests to a daemon that may restart in the meantime."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class ApiClient:
                     raise
                 await timer.wait(error)
             except KennelProblem as problem:
-                if not (again and is_leaving(problem)):
+                if not (again and is_shutting_down(problem)):
                     raise
                 await timer.wait(problem)
 
@@ -147,6 +147,6 @@ class ApiClient:
         return await self.call(Request("DELETE", path, query), again=False)
 
 
-def is_leaving(problem: KennelProblem) -> bool:
-    """Whether the daemon is leaving, so that the next one can answer soon."""
+def is_shutting_down(problem: KennelProblem) -> bool:
+    """Whether the daemon is shutting down, so that the next one can answer soon."""
     return problem.code == "gone"

@@ -173,7 +173,7 @@ class Kennel:
     ) -> Answer:
         """Sends a prompt to an agent (`claude`, `codex`, …) or a member, and waits for the answer.
 
-        A cancel stops the agent with every process it started. The verdict of the answer tells how it ended; with
+        A cancel stops the agent with every process it started. The answer's verdict shows how it ended; with
         `check`, everything but success raises `PromptFailed`.
         """
         request = self._prompt(

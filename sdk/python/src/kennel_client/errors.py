@@ -33,7 +33,7 @@ class KennelProblem(KennelError):
 
     @staticmethod
     def of(status: int, body: object) -> KennelProblem:
-        """Makes a problem from a response, also if its body is no problem document."""
+        """Creates a problem from a response, also if its body is not a problem document."""
         if isinstance(body, dict) and {"code", "detail", "title", "status"} <= body.keys():
             return KennelProblem(cast("ProblemDetails", body))
         detail = f"status {status}, without a problem document of Kennel"

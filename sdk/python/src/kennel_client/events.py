@@ -30,7 +30,7 @@ class Event:
 
     @staticmethod
     def of(view: Any) -> Event:
-        """Makes an event from an API response."""
+        """Creates an event from an API response."""
         return Event(view["seq"], view["kind"], view["cause"], view["session"], view["time"], view["by"])
 
 

@@ -39,7 +39,7 @@ class Outcome:
 
     @staticmethod
     def of(view: SessionView) -> Outcome:
-        """Makes an outcome from an API response."""
+        """Creates an outcome from an API response."""
         return Outcome(view["exit_code"], view["exit"], view["reason"], view)
 
 
@@ -161,7 +161,7 @@ class SessionBlock:
         if session is None or not session.created_by_request:
             return
         try:
-            # Stopping an ended session is no error.
+            # Stopping an ended session is not an error.
             _, cancelled = await run_despite_cancel(lambda: session.stop(grace=self._grace))
         except KennelError as failure:
             if error is None:

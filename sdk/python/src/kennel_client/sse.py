@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import AsyncGenerator, Mapping
 
-from .api import ApiClient, is_leaving
+from .api import ApiClient, is_shutting_down
 from .errors import ConnectionLost, KennelProblem, Unreachable
 from .http import Exchange, Request, Scalar
 
@@ -94,7 +94,7 @@ async def follow(
         except (Unreachable, ConnectionLost) as error:
             lost = error
         except KennelProblem as problem:
-            if not is_leaving(problem):
+            if not is_shutting_down(problem):
                 raise
             lost = problem
         finally:

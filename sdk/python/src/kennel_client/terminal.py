@@ -12,7 +12,7 @@ from .http import Scalar
 from .websocket import Closed, WebSocket
 
 AWAY = 1001
-"""The close code of a daemon that is leaving."""
+"""The close code of a daemon that is shutting down."""
 PIECE = 32 * 1024
 """The longest input in one message, in bytes."""
 
@@ -79,7 +79,7 @@ class Terminal:
             elif isinstance(message, Closed):
                 if message.code != AWAY:
                     raise ProtocolError(f"closed with {message.code}: {message.reason}")
-                await timer.wait(ConnectionLost("the daemon is leaving"))
+                await timer.wait(ConnectionLost("the daemon is shutting down"))
                 await self._api.persist(self._reattach, again=True)
             elif self._handle_control(json.loads(message)):
                 return
@@ -107,7 +107,7 @@ class Terminal:
             socket.abort()
             raise
         if isinstance(first, Closed) and first.code == AWAY:
-            raise ConnectionLost("the daemon is leaving")
+            raise ConnectionLost("the daemon is shutting down")
         message = json.loads(first) if isinstance(first, str) else {}
         if message.get("type") != "attached":
             socket.abort()
