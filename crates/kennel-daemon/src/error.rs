@@ -72,67 +72,25 @@ pub enum ApiErrorKind {
 }
 
 impl ApiErrorKind {
-    /// The code for programs.
-    #[must_use]
-    pub fn code(self) -> &'static str {
+    /// Returns the code for programs, the HTTP status, and the title for people.
+    fn describe(self) -> (&'static str, u16, &'static str) {
         match self {
-            Self::NotFound => "not_found",
-            Self::Ambiguous => "ambiguous",
-            Self::Conflict => "conflict",
-            Self::Refused => "refused",
-            Self::Invalid => "invalid",
-            Self::Malformed => "malformed",
-            Self::Method => "method_not_allowed",
-            Self::TooLarge => "too_large",
-            Self::Busy => "busy",
-            Self::Gone => "gone",
-            Self::Internal => "internal",
-            Self::Unauthorized => "unauthorized",
-            Self::Forbidden => "forbidden",
-            Self::TooMany => "too_many",
-            Self::Misdirected => "misdirected",
-            Self::Disbelief(code) => code,
-        }
-    }
-
-    /// The title for people.
-    fn title(self) -> &'static str {
-        match self {
-            Self::NotFound => "Not found",
-            Self::Ambiguous => "Ambiguous reference",
-            Self::Conflict => "Conflict with the current state",
-            Self::Refused => "Not accepting requests",
-            Self::Invalid => "Invalid request",
-            Self::Malformed => "Malformed request",
-            Self::Method => "Method not allowed",
-            Self::TooLarge => "Request too large",
-            Self::Busy => "Busy",
-            Self::Gone => "Daemon shut down",
-            Self::Internal => "Internal error",
-            Self::Unauthorized => "Not authenticated",
-            Self::Forbidden => "Forbidden",
-            Self::TooMany => "Too many requests",
-            Self::Misdirected => "Unexpected host",
-            Self::Disbelief(_) => "Report refused",
-        }
-    }
-
-    /// The HTTP status.
-    #[must_use]
-    pub fn status(self) -> u16 {
-        match self {
-            Self::NotFound => 404,
-            Self::Ambiguous | Self::Conflict => 409,
-            Self::Invalid => 422,
-            Self::Malformed => 400,
-            Self::Method => 405,
-            Self::TooLarge => 413,
-            Self::Refused | Self::Busy | Self::Gone => 503,
-            Self::Internal => 500,
-            Self::Unauthorized => 401,
-            Self::Forbidden | Self::Disbelief(_) => 403,
-            Self::Misdirected => 421,
-            Self::TooMany => 429,
+            Self::NotFound => ("not_found", 404, "Not found"),
+            Self::Ambiguous => ("ambiguous", 409, "Ambiguous reference"),
+            Self::Conflict => ("conflict", 409, "Conflict with the current state"),
+            Self::Refused => ("refused", 503, "Not accepting requests"),
+            Self::Invalid => ("invalid", 422, "Invalid request"),
+            Self::Malformed => ("malformed", 400, "Malformed request"),
+            Self::Method => ("method_not_allowed", 405, "Method not allowed"),
+            Self::TooLarge => ("too_large", 413, "Request too large"),
+            Self::Busy => ("busy", 503, "Busy"),
+            Self::Gone => ("gone", 503, "Daemon shut down"),
+            Self::Internal => ("internal", 500, "Internal error"),
+            Self::Unauthorized => ("unauthorized", 401, "Not authenticated"),
+            Self::Forbidden => ("forbidden", 403, "Forbidden"),
+            Self::TooMany => ("too_many", 429, "Too many requests"),
+            Self::Misdirected => ("misdirected", 421, "Unexpected host"),
+            Self::Disbelief(code) => (code, 403, "Report refused"),
         }
     }
 }
@@ -190,7 +148,7 @@ impl ApiError {
     /// The code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
-        self.kind.code()
+        self.kind.describe().0
     }
 
     /// Whether it is about a report that is not believed.
@@ -202,17 +160,17 @@ impl ApiError {
     /// The HTTP status.
     #[must_use]
     pub fn status(&self) -> u16 {
-        self.kind.status()
+        self.kind.describe().1
     }
 
     /// The problem document (RFC 9457).
     #[must_use]
     pub fn problem(&self) -> ProblemDetails {
-        let code = self.kind.code();
+        let (code, status, title) = self.kind.describe();
         ProblemDetails {
             kind: format!("urn:kennel:{code}"),
-            title: self.kind.title().to_owned(),
-            status: self.status(),
+            title: title.to_owned(),
+            status,
             detail: self.message.clone(),
             code: code.to_owned(),
             hint: self.hint.clone(),
@@ -222,15 +180,15 @@ impl ApiError {
 
 impl From<FindError> for ApiError {
     fn from(error: FindError) -> Self {
-        let kind = match error {
-            FindError::NotFound { .. } => ApiErrorKind::NotFound,
-            FindError::Ambiguous { .. } => ApiErrorKind::Ambiguous,
+        let (kind, hint) = match error {
+            FindError::NotFound { .. } => {
+                (ApiErrorKind::NotFound, "`kennel ps -a` lists all sessions")
+            }
+            FindError::Ambiguous { .. } => {
+                (ApiErrorKind::Ambiguous, "give more characters of the id")
+            }
         };
-        let refused = Self::new(kind, &error);
-        match error {
-            FindError::NotFound { .. } => refused.hint("`kennel ps -a` lists all sessions"),
-            FindError::Ambiguous { .. } => refused.hint("give more characters of the id"),
-        }
+        Self::new(kind, error).hint(hint)
     }
 }
 
@@ -242,9 +200,8 @@ impl From<AdmitError> for ApiError {
             AdmitError::NameTaken { .. } => {
                 Self::conflict(refusal).hint("choose another name, or stop that session first")
             }
-            AdmitError::KeyTaken { .. } => Self::conflict(refusal),
             AdmitError::ParentUnknown(_) => Self::invalid(refusal),
-            AdmitError::ParentEnded(_) => Self::conflict(refusal),
+            AdmitError::KeyTaken { .. } | AdmitError::ParentEnded(_) => Self::conflict(refusal),
         }
     }
 }
@@ -252,14 +209,9 @@ impl From<AdmitError> for ApiError {
 impl From<RelaunchRefusal> for ApiError {
     fn from(refusal: RelaunchRefusal) -> Self {
         match refusal {
-            RelaunchRefusal::Unknown(_) => Self::new(ApiErrorKind::NotFound, refusal),
-            RelaunchRefusal::Lost(_)
-            | RelaunchRefusal::Forgotten(_)
-            | RelaunchRefusal::Prompt(_)
-            | RelaunchRefusal::Chat(_)
-            | RelaunchRefusal::NotLaunched(_)
-            | RelaunchRefusal::CalledOff(_) => Self::conflict(refusal),
+            RelaunchRefusal::Unknown(_) => Self::not_found(refusal),
             RelaunchRefusal::Refused(refusal) => refusal.into(),
+            _ => Self::conflict(refusal),
         }
     }
 }
@@ -280,16 +232,16 @@ impl From<ReportRefusal> for ApiError {
 
 impl From<RemoveSessionError> for ApiError {
     fn from(error: RemoveSessionError) -> Self {
-        match error {
-            RemoveSessionError::Unknown(_) => Self::new(ApiErrorKind::NotFound, error),
-            RemoveSessionError::Live(_) => Self::conflict(error)
-                .hint("stop it first (`kennel stop`); `kennel rm -f` kills and removes it"),
-            RemoveSessionError::RelaunchPending(_) => Self::conflict(error).hint("stop it first"),
-            RemoveSessionError::Latest(_) => Self::conflict(error),
-            RemoveSessionError::Unrecorded(_) => {
-                Self::conflict(error).hint("try again in a moment")
+        let hint = match error {
+            RemoveSessionError::Unknown(_) => return Self::not_found(error),
+            RemoveSessionError::Latest(_) => return Self::conflict(error),
+            RemoveSessionError::Live(_) => {
+                "stop it first (`kennel stop`); `kennel rm -f` kills and removes it"
             }
-        }
+            RemoveSessionError::RelaunchPending(_) => "stop it first",
+            RemoveSessionError::Unrecorded(_) => "try again in a moment",
+        };
+        Self::conflict(error).hint(hint)
     }
 }
 
@@ -316,9 +268,8 @@ mod tests {
             TooMany,
             Misdirected,
         ];
-        let told = kinds.map(|kind| (kind.code(), kind.status()));
         assert_eq!(
-            told,
+            kinds.map(|kind| (kind.describe().0, kind.describe().1)),
             [
                 ("not_found", 404),
                 ("ambiguous", 409),
@@ -350,14 +301,13 @@ mod tests {
             ReportRefusal::Foreign(name()),
             ReportRefusal::UnknownToken,
         ];
-        assert_eq!(all.map(|why| super::ApiError::from(why).code()), DISBELIEFS);
+        assert_eq!(all.map(|why| ApiError::from(why).code()), DISBELIEFS);
     }
 
     #[test]
     fn a_reference_that_is_not_found_gets_a_hint() {
         let near = vec!["claude".to_owned()];
-        let refused =
-            super::ApiError::from(FindError::NotFound { reference: "cluade".into(), near });
+        let refused = ApiError::from(FindError::NotFound { reference: "cluade".into(), near });
         let problem = refused.problem();
         assert_eq!((refused.status(), problem.code.as_str()), (404, "not_found"));
         assert!(problem.detail.contains("claude"), "{problem:?}");

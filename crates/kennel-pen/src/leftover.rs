@@ -53,12 +53,17 @@ impl HostSupport {
     /// # Errors
     /// The folders could not be listed, so it is unknown which pens exist.
     pub fn find_pens(name: &PenName) -> Result<Vec<PathBuf>, CallError> {
+        let all = Self::pens(&name.home)?.into_iter();
+        Ok(all.filter(|(other, _)| other == name).map(|(_, path)| path).collect())
+    }
+
+    /// The names and folders of all pens of this home, those with a live owner included.
+    ///
+    /// # Errors
+    /// The folders could not be listed, so it is unknown which pens exist.
+    pub fn pens(home: &HomeId) -> Result<Vec<(PenName, PathBuf)>, CallError> {
         let mut found = Vec::new();
-        walk(&name.home, |_, other, path| {
-            if other == *name {
-                found.push(path);
-            }
-        })?;
+        walk(home, |_, name, path| found.push((name, path)))?;
         Ok(found)
     }
 

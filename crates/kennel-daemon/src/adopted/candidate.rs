@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::error::{ApiError, ApiErrorKind};
 use crate::launch::request::check_name;
 use crate::os::clock;
-use crate::os::home::Home;
+use crate::os::home::HomeDir;
 use crate::os::peer::Caller;
 use crate::os::proc;
 use crate::recover::census::SessionCensus;
@@ -35,7 +35,7 @@ impl AdoptionCandidate {
     pub(crate) fn find(
         request: AdoptRequest,
         asker: &Caller,
-        home: &Home,
+        home: &HomeDir,
         census: &SessionCensus,
     ) -> Result<Self, ApiError> {
         if let Some(name) = &request.name {
@@ -149,8 +149,8 @@ mod tests {
     use super::*;
     use crate::recover::census::LiveSession;
 
-    fn home() -> Home {
-        Home { folder: "/none".into(), id: HomeId::random().unwrap() }
+    fn home() -> HomeDir {
+        HomeDir { folder: "/none".into(), id: HomeId::random().unwrap() }
     }
 
     fn sleeper() -> (Child, i32) {
@@ -196,18 +196,18 @@ mod tests {
         census.own.insert(pid);
         let asking = |pid| AdoptRequest { pid, ..AdoptRequest::default() };
         for (request, why) in [
-            (asking(0), "no pid"),
-            (asking(-7), "no pid"),
-            (asking(1), "the machine's init process"),
-            (asking(pid), "Kennel's own"),
-            (AdoptRequest { name: Some("a b".into()), ..asking(pid) }, "no name"),
+            (asking(0), "invalid pid 0"),
+            (asking(-7), "invalid pid -7"),
+            (asking(1), "init process"),
+            (asking(pid), "belongs to Kennel itself"),
+            (AdoptRequest { name: Some("a b".into()), ..asking(pid) }, "invalid session name"),
         ] {
             let refused = find(request, &census).unwrap_err();
             assert!(refused.contains(why), "{why}: {refused}");
         }
         let mut census = SessionCensus::default();
         let nonsense = AdoptRequest { identity: Some("it".into()), ..asking(pid) };
-        assert!(find(nonsense, &census).unwrap_err().contains("no identity"));
+        assert!(find(nonsense, &census).unwrap_err().contains("invalid identity"));
         let own = rustix::process::getpid().as_raw_pid();
         census.live.insert("abc".into(), LiveSession { keeper: Some(own), lost: false });
         assert!(find(asking(pid), &census).unwrap_err().contains("already belongs to session abc"));

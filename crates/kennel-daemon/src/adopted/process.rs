@@ -2,7 +2,8 @@
 //! by its pid.
 //!
 //! Only the parent of a process can collect its exit status; a recent kernel reports it to others once the parent has done
-//! so. If the parent takes too long, the session counts as reaped with an unknown status: the process has ended.
+//! so. If the parent takes too long, the session counts as reaped although the process is still a zombie: it has ended and
+//! runs nothing, and the exit status in the event log says that its parent has not reaped it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ use kennel_types::{Exit, Survivor};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 use tokio::io::unix::AsyncFd;
-use tokio::task::{AbortHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::keeper::translate;
@@ -37,30 +38,15 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
 const GONE: &str = "it ended while it was not followed, and its pid may have been reused";
-const UNTOLD: &str = "a user started it, and only its parent was told how it ended";
+const UNREPORTED: &str = "a user started it, and the kernel reported its status only to its parent";
+const UNREAPED: &str = "it has ended, but its parent has not reaped it yet";
 
 /// A handle that becomes readable when the process has ended.
 pub(crate) type Handle = Arc<AsyncFd<OwnedFd>>;
 
-/// A task that is aborted when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Errand(AbortHandle);
-
-impl Errand {
-    pub(crate) fn begin(task: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self(tokio::spawn(task).abort_handle())
-    }
-}
-
-impl Drop for Errand {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 /// The input of a probe.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct AdoptedProbe {
     /// The process, as it is on record.
     pub(crate) identity: Option<String>,
     /// The folder for the token file.
@@ -73,58 +59,53 @@ pub(crate) struct Look {
 
 /// The result of a probe.
 #[derive(Debug)]
-pub(crate) struct Sighting {
+pub(crate) struct AdoptedSighting {
     pub(crate) probe: Probe,
     /// A handle, if the process exists.
     pub(crate) handle: Option<Handle>,
 }
 
-impl From<Probe> for Sighting {
+impl From<Probe> for AdoptedSighting {
     fn from(probe: Probe) -> Self {
         Self { probe, handle: None }
     }
 }
 
-impl Look {
+impl AdoptedProbe {
     /// Probes the process; a failure proves nothing.
-    pub(crate) async fn run(self) -> Sighting {
+    pub(crate) async fn run(self) -> AdoptedSighting {
         point("daemon.terminal.look");
-        let failed = |error: &dyn std::fmt::Display| Probe::Failed { why: error.to_string() };
-        let looked = spawn_blocking(move || self.look()).await;
-        let (identity, handle) = match looked {
-            Ok(Ok(Ok(found))) => found,
-            Ok(Ok(Err(probe))) => return probe.into(),
-            Ok(Err(error)) => return failed(&error).into(),
-            Err(error) => return failed(&error).into(),
-        };
-        match async_fd::watch_readable(handle) {
-            Ok(handle) => {
-                let (pid, identity) = (identity.pid, identity.to_record());
-                let probe = Probe::Running { identity, pid, pen: None, ending: false, exit: None };
-                Sighting { probe, handle: Some(Arc::new(handle)) }
-            }
-            Err(error) => failed(&error).into(),
-        }
+        let looked = spawn_blocking(move || self.look()).await.map_err(io::Error::other).flatten();
+        let watched = looked.and_then(|found| {
+            let (identity, handle) = match found {
+                Ok(found) => found,
+                Err(probe) => return Ok(probe.into()),
+            };
+            let handle = Some(Arc::new(async_fd::watch_readable(handle)?));
+            let (pid, identity) = (identity.pid, identity.to_record());
+            let probe = Probe::Running { identity, pid, pen: None, ending: false, exit: None };
+            Ok(AdoptedSighting { probe, handle })
+        });
+        watched.unwrap_or_else(|error| Probe::Failed { why: error.to_string() }.into())
     }
 
-    /// The process, and a handle on it; or what became of it. What it needs for its reports is there then.
+    /// Returns the process and a handle to it, or what became of it. Its token file exists then.
     fn look(&self) -> io::Result<Result<(ProcessIdentity, OwnedFd), Probe>> {
         let identity = self.identity.as_deref().and_then(ProcessIdentity::parse);
-        let identity = identity.ok_or_else(|| io::Error::other("nobody knows which process"))?;
+        let identity = identity
+            .ok_or_else(|| io::Error::other("the process of this session is not on record"))?;
         if self.rebooted || identity.boot != boot_id()? {
             return Ok(Err(Probe::Rebooted));
         }
-        let alive = match identity.open()? {
-            Some(handle) if !pidfd::has_ended(handle.as_fd())? => Some(handle),
-            _ => None,
-        };
-        let Some(handle) = alive else {
-            let exit = Exit::Unknown { why: GONE.to_owned() };
-            return Ok(Err(Probe::Over { exit, reason: None }));
-        };
-        leave_token(&self.folder, &self.token)?;
-        point("daemon.terminal.files_made");
-        Ok(Ok((identity, handle)))
+        if let Some(handle) = identity.open()?
+            && !pidfd::has_ended(handle.as_fd())?
+        {
+            leave_token(&self.folder, &self.token)?;
+            point("daemon.terminal.files_made");
+            return Ok(Ok((identity, handle)));
+        }
+        let exit = Exit::Unknown { why: GONE.to_owned() };
+        Ok(Err(Probe::Over { exit, reason: None }))
     }
 }
 
@@ -142,30 +123,31 @@ fn leave_token(folder: &Path, token: &str) -> io::Result<()> {
 }
 
 /// Waits until the process has ended, and returns its status if the kernel reports it. If its parent takes long to reap
-/// it, `tell` gets the end without a status first.
-pub(crate) async fn follow(handle: Handle, tell: impl FnOnce(Event)) -> Event {
+/// it, `report` gets the end without a status first.
+pub(crate) async fn follow(handle: Handle, report: impl FnOnce(Event)) -> Event {
     ended(&handle).await;
     point("daemon.terminal.ended");
-    let mut told = timeout(REAPED_SOON, reaped(&handle)).await;
+    let mut exit = timeout(REAPED_SOON, reaped(&handle)).await;
     // An older kernel reports it only to the parent.
-    if told.is_err() && pidfd::tells_more() {
-        tell(Event::Exited { exit: untold() });
-        told = timeout(REAPED_LATE, reaped(&handle)).await;
+    if exit.is_err() && pidfd::tells_more() {
+        report(Event::Exited { exit: unknown(&handle) });
+        exit = timeout(REAPED_LATE, reaped(&handle)).await;
     }
-    gone(told.ok().flatten())
+    gone(&handle, exit.ok().flatten())
 }
 
 /// Returns the end after a stop: the client that requested it does not wait long for the status.
 pub(crate) async fn gone_soon(handle: Handle) -> Event {
-    gone(timeout(REAPED_SOON, reaped(&handle)).await.ok().flatten())
+    gone(&handle, timeout(REAPED_SOON, reaped(&handle)).await.ok().flatten())
 }
 
-fn gone(exit: Option<Exit>) -> Event {
-    Event::Gone { exit: exit.unwrap_or_else(untold), reason: None }
+fn gone(handle: &Handle, exit: Option<Exit>) -> Event {
+    Event::Gone { exit: exit.unwrap_or_else(|| unknown(handle)), reason: None }
 }
 
-fn untold() -> Exit {
-    Exit::Unknown { why: UNTOLD.to_owned() }
+fn unknown(handle: &Handle) -> Exit {
+    let is_zombie = pidfd::exists(handle.get_ref().as_fd());
+    Exit::Unknown { why: if is_zombie { UNREAPED } else { UNREPORTED }.to_owned() }
 }
 
 /// Waits until the process has ended with all its threads.
@@ -187,16 +169,16 @@ async fn reaped(handle: &Handle) -> Option<Exit> {
         let mut guard = handle.readable().await.ok()?;
         let handle = handle.get_ref().as_fd();
         let gone = !pidfd::exists(handle);
-        let told = pidfd::ended(handle);
-        if gone || told.is_some() {
-            return told.map(translate::exit_by_kernel);
+        let status = pidfd::ended(handle);
+        if gone || status.is_some() {
+            return status.map(translate::exit_by_kernel);
         }
         guard.clear_ready();
     }
 }
 
 /// Ends the process and no other: TERM, and KILL after the grace. Reports the survivor as long as it lives.
-pub(crate) async fn end(handle: Handle, pid: i32, grace: Duration, tell: impl Fn(Vec<Survivor>)) {
+pub(crate) async fn end(handle: Handle, pid: i32, grace: Duration, report: impl Fn(Vec<Survivor>)) {
     point("daemon.terminal.end");
     if !grace.is_zero() {
         send(&handle, Signal::TERM);
@@ -213,7 +195,7 @@ pub(crate) async fn end(handle: Handle, pid: i32, grace: Duration, tell: impl Fn
             return;
         }
         let left = proc::survivor(pid).filter(|_| pidfd::exists(handle.get_ref().as_fd()));
-        tell(left.into_iter().collect());
+        report(left.into_iter().collect());
         pause = (pause * 2).min(LAST_PAUSE);
     }
 }
@@ -222,9 +204,9 @@ fn send(handle: &Handle, signal: Signal) {
     match pidfd::send(handle.get_ref(), signal) {
         Ok(SignalDelivery::Yes | SignalDelivery::Gone) => {}
         Ok(SignalDelivery::NotPermitted) => {
-            tracing::warn!(?signal, "a process may not be signalled")
+            tracing::warn!(?signal, "not permitted to signal an adopted process")
         }
-        Err(error) => tracing::warn!(%error, ?signal, "a process can't be signalled"),
+        Err(error) => tracing::warn!(%error, ?signal, "can't signal an adopted process"),
     }
 }
 
@@ -243,9 +225,9 @@ mod tests {
         (child, identity)
     }
 
-    fn look(identity: &str, folder: &Path) -> Look {
+    fn look(identity: &str, folder: &Path) -> AdoptedProbe {
         let identity = Some(identity.to_owned());
-        Look { identity, folder: folder.join("s"), token: "secret".into(), rebooted: false }
+        AdoptedProbe { identity, folder: folder.join("s"), token: "secret".into(), rebooted: false }
     }
 
     #[tokio::test]
@@ -276,7 +258,8 @@ mod tests {
         let sighting = look(&identity, folder.path()).run().await;
         child.kill().unwrap();
         let event = gone_soon(sighting.handle.clone().unwrap()).await;
-        assert!(matches!(event, Event::Gone { exit: Exit::Unknown { .. }, .. }), "{event:?}");
+        let Event::Gone { exit, reason: None } = event else { panic!("{event:?}") };
+        assert_eq!(exit, Exit::Unknown { why: UNREAPED.to_owned() }, "it is a zombie");
         child.wait().unwrap();
     }
 
@@ -307,11 +290,11 @@ mod tests {
         let (mut child, identity) = sleeper();
         let (start, _) = identity.rsplit_once(' ').unwrap();
         for (identity, rebooted) in [(format!("{start} 1"), false), (identity.clone(), true)] {
-            let sighting = Look { rebooted, ..look(&identity, folder.path()) }.run().await;
+            let sighting = AdoptedProbe { rebooted, ..look(&identity, folder.path()) }.run().await;
             assert!(sighting.handle.is_none());
             assert!(matches!(sighting.probe, Probe::Over { .. } | Probe::Rebooted));
         }
-        let failed = Look { identity: None, ..look("", folder.path()) }.run().await;
+        let failed = AdoptedProbe { identity: None, ..look("", folder.path()) }.run().await;
         assert!(matches!(failed.probe, Probe::Failed { .. }), "{failed:?}");
         assert!(child.try_wait().unwrap().is_none());
         child.kill().unwrap();

@@ -33,8 +33,8 @@ use tokio::task::spawn_blocking;
 
 use crate::error::{Answer, ApiError};
 use crate::launch::stdin_handoff::StdinHandoff;
-use crate::metrics::{self, DaemonMetrics, MetricSources, OwnProcess};
-use crate::os::home::{API_SOCKET, Home, JOURNAL};
+use crate::metrics::{self, DaemonMetrics};
+use crate::os::home::{API_SOCKET, HomeDir, JOURNAL};
 use crate::owner::bus::Bus;
 use crate::owner::{ExitReason, Owner};
 
@@ -60,7 +60,7 @@ pub(crate) struct HandleParts {
     pub(crate) bus: Bus,
     pub(crate) register: Register,
     pub(crate) stdin: StdinHandoff,
-    pub(crate) home: Home,
+    pub(crate) home: HomeDir,
     pub(crate) metrics: Arc<DaemonMetrics>,
     pub(crate) launches: LaunchWatches,
     /// Becomes true when the daemon shuts down.
@@ -88,7 +88,7 @@ impl DaemonHandle {
             bus,
             register: register.clone(),
             stdin: StdinHandoff::default(),
-            home: Home { folder: folder.to_owned(), id },
+            home: HomeDir { folder: folder.to_owned(), id },
             metrics: Arc::default(),
             launches: LaunchWatches::default(),
             shutdown,
@@ -226,13 +226,7 @@ impl DaemonHandle {
     /// The daemon is shutting down.
     pub async fn metrics(&self) -> Result<String, ApiError> {
         let gauges = self.ask(|owner| Ok(owner.gauges())).await?;
-        let page = metrics::page(&MetricSources {
-            metrics: &self.0.metrics,
-            gauges: &gauges,
-            register: &self.0.register,
-            own: OwnProcess::read(),
-        });
-        page.map_err(ApiError::internal)
+        metrics::page(&self.0.metrics, &gauges, &self.0.register).map_err(ApiError::internal)
     }
 }
 

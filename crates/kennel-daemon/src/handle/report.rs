@@ -15,7 +15,7 @@ use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::keeper::process;
 use crate::os::peer::Caller;
-use crate::recover::strays;
+use crate::recover::strays::{self, StraySelection};
 
 /// How long the answer to a report waits for its record.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -70,8 +70,8 @@ impl DaemonHandle {
             return;
         }
         let home = self.0.home.clone();
-        let ended = spawn_blocking(move || strays::end_of(&home, &census, &session)).await;
-        match ended {
+        let end = move || strays::end(&home, &census, &StraySelection::Of(&session));
+        match spawn_blocking(end).await {
             Ok(Ok(ended)) => self.record_ended_strays(&ended),
             Ok(Err(error)) => tracing::warn!(%error, "can't find what is left of a launch"),
             Err(error) => tracing::warn!(%error, "the search for leftovers of a launch failed"),

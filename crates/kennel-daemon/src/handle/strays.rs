@@ -5,9 +5,9 @@ use tokio::task::spawn_blocking;
 
 use super::DaemonHandle;
 use crate::error::ApiError;
-use crate::os::home::Home;
+use crate::os::home::HomeDir;
 use crate::recover::census::SessionCensus;
-use crate::recover::strays;
+use crate::recover::strays::{self, StraySelection};
 
 impl DaemonHandle {
     /// Finds processes that belong to no live session.
@@ -23,7 +23,10 @@ impl DaemonHandle {
     /// # Errors
     /// The processes can't be listed.
     pub async fn end_strays(&self, request: EndStraysRequest) -> Result<StraysEnded, ApiError> {
-        let end = move |home: &Home, census: &SessionCensus| strays::end(home, census, &request);
+        let end = move |home: &HomeDir, census: &SessionCensus| {
+            let only = request.only.as_deref();
+            strays::end(home, census, &only.map_or(StraySelection::All, StraySelection::These))
+        };
         let result = self.with_census(end).await?;
         self.record_ended_strays(&result);
         Ok(result)
@@ -47,7 +50,7 @@ impl DaemonHandle {
     /// Examines all processes on a thread that may block.
     async fn with_census<T: Send + 'static>(
         &self,
-        examine: impl FnOnce(&Home, &SessionCensus) -> std::io::Result<T> + Send + 'static,
+        examine: impl FnOnce(&HomeDir, &SessionCensus) -> std::io::Result<T> + Send + 'static,
     ) -> Result<T, ApiError> {
         let (home, census) = (self.0.home.clone(), self.census().await?);
         let examined = spawn_blocking(move || examine(&home, &census)).await;

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::keeper::request::KeeperRequestError;
-use crate::os::home::Home;
+use crate::os::home::HomeDir;
 use crate::owner::{Penned, inspect};
 
 /// How long all keepers together may take to answer.
@@ -56,7 +56,7 @@ impl DaemonHandle {
     }
 }
 
-async fn ask(home: &Home, penned: Penned, until: Instant) -> SessionUsage {
+async fn ask(home: &HomeDir, penned: Penned, until: Instant) -> SessionUsage {
     let Penned { id, name, phase, has_keeper } = penned;
     let (mut usage, mut trouble) = (None, None);
     if has_keeper {

@@ -42,18 +42,17 @@ pub(crate) struct KeeperLink {
     /// Numbers the links of a daemon, so that late reports over a former link can be ignored.
     pub(crate) number: u64,
     pub(crate) descent: Descent,
-    words: mpsc::UnboundedSender<Say>,
+    commands: mpsc::UnboundedSender<LinkCommand>,
     /// For tasks that check whether the keeper is still at the other end.
     pub(crate) socket: Arc<KeeperSocket>,
 }
 
 /// A command to a link's task.
 #[derive(Debug)]
-enum Say {
-    /// This goes to the keeper.
-    Request(KeeperRequest, Vec<OwnedFd>),
-    /// What the keeper says from now on is about another session.
-    IsNow(SessionId, u64),
+enum LinkCommand {
+    Send(KeeperRequest, Vec<OwnedFd>),
+    /// From now on the keeper's reports are about another session.
+    Reassign(SessionId, u64),
 }
 
 impl KeeperLink {
@@ -66,10 +65,10 @@ impl KeeperLink {
         owner: EventSender<KeeperEvent>,
     ) -> Self {
         let socket = Arc::new(socket);
-        let (words, queue) = mpsc::unbounded_channel();
+        let (commands, queue) = mpsc::unbounded_channel();
         let task = Attendant { session, number, socket: socket.clone(), queue, owner };
         tokio::spawn(task.run());
-        Self { number, descent, words, socket }
+        Self { number, descent, commands, socket }
     }
 
     /// Sends a request. If the keeper is gone, that is reported as the end of the link.
@@ -77,18 +76,17 @@ impl KeeperLink {
         self.send_with(request, Vec::new());
     }
 
-    /// Sends a request with descriptors.
     pub(crate) fn send_with(&self, request: KeeperRequest, descriptors: Vec<OwnedFd>) {
-        // A task that has ended has said so.
-        self.words.send(Say::Request(request, descriptors)).ok();
+        // A task that has ended has reported it.
+        self.commands.send(LinkCommand::Send(request, descriptors)).ok();
     }
 
     /// Makes this the link to the keeper of another session, with another number.
     ///
     /// Returns false if the keeper has gone: the end of the link is reported with its former number.
-    pub(crate) fn is_now(&mut self, session: SessionId, number: u64) -> bool {
+    pub(crate) fn reassign(&mut self, session: SessionId, number: u64) -> bool {
         self.number = number;
-        self.words.send(Say::IsNow(session, number)).is_ok()
+        self.commands.send(LinkCommand::Reassign(session, number)).is_ok()
     }
 }
 
@@ -96,78 +94,55 @@ struct Attendant {
     session: SessionId,
     number: u64,
     socket: Arc<KeeperSocket>,
-    queue: mpsc::UnboundedReceiver<Say>,
+    queue: mpsc::UnboundedReceiver<LinkCommand>,
     owner: EventSender<KeeperEvent>,
-}
-
-/// Why a link has ended.
-enum Over {
-    /// The owner has dropped it.
-    LetGo,
-    /// Nothing can be said or heard any more.
-    Closed(KeeperClientError),
 }
 
 impl Attendant {
     async fn run(mut self) {
-        if let Over::Closed(why) = self.carry().await {
-            if !matches!(why, KeeperClientError::Closed) {
-                tracing::warn!(session = %self.session, %why, "the link to a keeper broke");
-            }
-            // The owner is told with the session that the keeper was meant for last.
-            self.queue.close();
-            while let Ok(said) = self.queue.try_recv() {
-                if let Say::IsNow(session, number) = said {
-                    (self.session, self.number) = (session, number);
-                }
-            }
-            let closed = KeeperEvent::Closed { session: self.session, link: self.number };
-            self.owner.send(closed).ok();
+        let Err(why) = self.carry().await else { return };
+        if !matches!(why, KeeperClientError::Closed) {
+            tracing::warn!(session = %self.session, %why, "the link to a keeper broke");
         }
+        // The end is reported for the session that the keeper was assigned to last.
+        self.queue.close();
+        while let Ok(command) = self.queue.try_recv() {
+            if let LinkCommand::Reassign(session, number) = command {
+                (self.session, self.number) = (session, number);
+            }
+        }
+        let closed = KeeperEvent::Closed { session: self.session, link: self.number };
+        self.owner.send(closed).ok();
     }
 
-    async fn carry(&mut self) -> Over {
+    /// Returns when the owner has dropped the link; fails when the connection has ended.
+    async fn carry(&mut self) -> Result<(), KeeperClientError> {
         let mut waiting = VecDeque::new();
         loop {
             tokio::select! {
                 ready = self.socket.readable() => {
-                    let taken = match ready {
-                        Ok(mut guard) => self.take_reports().map(|()| guard.clear_ready()),
-                        Err(error) => Err(error.into()),
-                    };
-                    if let Err(why) = taken {
-                        return Over::Closed(why);
-                    }
+                    ready?.clear_ready();
+                    self.take_reports()?;
                 }
-                said = self.queue.recv() => match said {
-                    None => return Over::LetGo,
-                    Some(Say::IsNow(session, number)) => {
+                command = self.queue.recv() => match command {
+                    None => return Ok(()),
+                    Some(LinkCommand::Reassign(session, number)) => {
                         (self.session, self.number) = (session, number);
                     }
-                    Some(Say::Request(request, descriptors)) => {
+                    Some(LinkCommand::Send(request, descriptors)) => {
                         waiting.push_back((request, descriptors));
-                        if let Err(why) = self.send_waiting(&mut waiting) {
-                            return Over::Closed(why);
-                        }
+                        self.send_waiting(&mut waiting)?;
                     }
                 },
                 ready = self.socket.writable(), if !waiting.is_empty() => {
-                    let sent = match ready {
-                        Ok(mut guard) => {
-                            guard.clear_ready();
-                            self.send_waiting(&mut waiting)
-                        }
-                        Err(error) => Err(error.into()),
-                    };
-                    if let Err(why) = sent {
-                        return Over::Closed(why);
-                    }
+                    ready?.clear_ready();
+                    self.send_waiting(&mut waiting)?;
                 }
             }
         }
     }
 
-    /// Takes all that is there.
+    /// Passes on all reports that have arrived.
     fn take_reports(&self) -> Result<(), KeeperClientError> {
         let client = self.socket.get_ref();
         // If a keeper exits with unread requests, the kernel reports the end of the connection once before it delivers the
@@ -196,7 +171,7 @@ impl Attendant {
                     waiting.pop_front();
                 }
                 Err(KeeperClientError::Full) => return Ok(()),
-                // What it said before it went is still to be heard: its end is seen by reading.
+                // Its last reports are still to be read; reading shows its end, too.
                 Err(KeeperClientError::Closed) => {
                     waiting.clear();
                     return Ok(());

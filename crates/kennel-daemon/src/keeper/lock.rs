@@ -2,8 +2,7 @@
 //! exists or will exist.
 //!
 //! The file contains the origin of the launch, written before a keeper is requested. So an empty file proves as much:
-//! no keeper was requested in this boot. The keeper adds its own identity and the agent's, see
-//! [`crate::keeper::lock_note`].
+//! no keeper was requested in this boot. The keeper adds a note with its own identity and the agent's.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -11,9 +10,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::LazyLock;
 
+pub(crate) use kennel_keeper::lock_note::{KeeperNote, NotedPen};
 use kennel_sys::identity::{self, ProcessIdentity};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+
+use crate::os::if_exists;
 
 /// The lock's name in the session's folder.
 pub(crate) const LOCK: &str = "lock";
@@ -25,7 +27,7 @@ pub(crate) struct Origin {
     pub(crate) yard: ProcessIdentity,
     /// The first process of that pid namespace, if it could be looked at.
     init: Option<ProcessIdentity>,
-    /// The inode that the file had then: another one means that somebody copied the folder.
+    /// The inode that the file had then: another one means that the folder was copied.
     inode: u64,
 }
 
@@ -68,10 +70,8 @@ pub(crate) fn make(folder: &Path, yard: &ProcessIdentity) -> io::Result<File> {
 
 /// Reads the lock in a session's folder. An error proves nothing.
 pub(crate) fn look(folder: &Path) -> io::Result<LockLook> {
-    let mut file = match File::open(folder.join(LOCK)) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockLook::Missing),
-        Err(error) => return Err(error),
+    let Some(mut file) = if_exists(File::open(folder.join(LOCK)))? else {
+        return Ok(LockLook::Missing);
     };
     // A shared lock: two readers must not take each other for a keeper.
     let free = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
@@ -81,14 +81,16 @@ pub(crate) fn look(folder: &Path) -> io::Result<LockLook> {
     };
     let mut text = String::new();
     file.read_to_string(&mut text)?;
-    let origin = match parse(&text) {
-        None => None,
-        Some(origin) => {
-            let era = era(&origin, file.metadata()?.ino())?;
-            Some((origin, era))
-        }
-    };
+    let inode = file.metadata()?.ino();
+    let dated = |origin: Origin| era(&origin, inode).map(|era| (origin, era));
+    let origin = parse(&text).map(dated).transpose()?;
     Ok(if free { LockLook::Free(origin) } else { LockLook::Held(origin) })
+}
+
+/// Reads the keeper's note in the lock of a session's folder, if there is one.
+pub(crate) fn read_note(folder: &Path) -> io::Result<Option<KeeperNote>> {
+    let text = if_exists(std::fs::read_to_string(folder.join(LOCK)))?;
+    Ok(text.and_then(|text| KeeperNote::parse(&text)))
 }
 
 fn parse(text: &str) -> Option<Origin> {
@@ -108,16 +110,14 @@ fn parse(text: &str) -> Option<Origin> {
 fn era(origin: &Origin, inode: u64) -> io::Result<Era> {
     let yard = &origin.yard;
     if yard.boot != identity::boot_id()? || yard.pid_namespace != identity::pid_namespace()? {
-        Ok(Era::Bygone)
-    } else if let Some(init) = &origin.init
+        return Ok(Era::Bygone);
+    }
+    if let Some(init) = &origin.init
         && !init.exists()?
     {
-        Ok(Era::Bygone)
-    } else if origin.inode != inode {
-        Ok(Era::Copied)
-    } else {
-        Ok(Era::Ours)
+        return Ok(Era::Bygone);
     }
+    Ok(if origin.inode == inode { Era::Ours } else { Era::Copied })
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ pub(crate) mod deadline;
 pub(crate) mod keepers;
 pub(crate) mod link;
 pub(crate) mod lock;
-pub(crate) mod lock_note;
 pub(crate) mod process;
 pub(crate) mod request;
 pub(crate) mod spares;

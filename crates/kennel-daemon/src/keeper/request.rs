@@ -56,7 +56,7 @@ impl KeeperConnection {
         }
     }
 
-    /// Says hello and waits for the keeper's.
+    /// Exchanges greetings.
     pub(crate) async fn greet(&self, role: PeerRole) -> Result<Greeting, KeeperRequestError> {
         self.say(&KeeperRequest::Hello { version: VERSION, role }).await?;
         self.hear(|report, _| match report {
@@ -66,7 +66,6 @@ impl KeeperConnection {
         .await
     }
 
-    /// Sends a request.
     pub(crate) async fn say(&self, request: &KeeperRequest) -> Result<(), KeeperRequestError> {
         loop {
             match self.0.get_ref().send(request) {
@@ -97,17 +96,15 @@ impl KeeperConnection {
     }
 
     /// Drops the reports that have arrived.
-    pub(crate) fn pass_over(&self) -> Result<(), KeeperRequestError> {
+    pub(crate) fn drop_pending(&self) -> Result<(), KeeperRequestError> {
         while self.0.get_ref().receive()?.is_some() {}
         Ok(())
     }
 
-    /// Returns the connection, for other uses.
     pub(crate) fn into_socket(self) -> KeeperSocket {
         self.0
     }
 
-    /// Returns the descriptor of the connection.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_ref().as_fd()
     }

@@ -35,7 +35,7 @@ impl SpareKeepers {
     pub(crate) fn take(&mut self, id: &SessionId, number: u64) -> Option<SpareKeeper> {
         std::iter::from_fn(|| self.waiting.pop()).find_map(|mut spare| {
             let connected = spare.link.socket.get_ref().is_connected();
-            (connected && spare.link.is_now(id.clone(), number)).then_some(spare)
+            (connected && spare.link.reassign(id.clone(), number)).then_some(spare)
         })
     }
 

@@ -1,15 +1,13 @@
 //! Translation of the types of pens and keepers into those of the core, and the texts of the event log.
 
-use kennel_types::LaunchFailure;
 use std::time::Duration;
 
 use kennel_core::{Event, PenEnd, Probe};
 use kennel_keeper::protocol::{Cause, KeeperState, LaunchStage, Outcome};
 use kennel_pen::Status;
 use kennel_sys::reap::WaitStatus;
-use kennel_types::{AgentReport, Exit, OwedKind, Reason, SessionSpec};
+use kennel_types::{AgentReport, Exit, LaunchFailure, OwedKind, Reason, SessionSpec};
 
-/// How an agent ended.
 pub(crate) fn exit(status: &Status) -> Exit {
     match status {
         Status::Code(code) => Exit::Code { code: *code },
@@ -20,7 +18,7 @@ pub(crate) fn exit(status: &Status) -> Exit {
     }
 }
 
-/// How an agent ended, by the kernel's word to those who are not its parent.
+/// Returns how an agent ended, as the kernel reports it to processes other than its parent.
 pub(crate) fn exit_by_kernel(ended: WaitStatus) -> Exit {
     match ended {
         WaitStatus::Code(code) => Exit::Code { code },
@@ -42,7 +40,7 @@ impl From<&SessionSpec> for TimeLimits {
     }
 }
 
-/// Who has stopped a session, if only its keeper knows of the stop.
+/// The caller of a stop that only the keeper knows of.
 const UNRECORDED: &str = "a client that is not on record";
 
 /// Returns the end, and the reason if the keeper knows it.
@@ -54,7 +52,9 @@ pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Rea
         Cause::Idle => Some(Reason::Idle { limit: limits.idle.unwrap_or_default() }),
         Cause::Silent => Some(Reason::Silent { limit: limits.silence.unwrap_or_default() }),
         Cause::Failed { code, why } => {
-            Some(Reason::Failed { code: failure(*code), why: why.clone() })
+            // A newer keeper may have codes that are unknown here.
+            let code = LaunchFailure::try_from(*code).unwrap_or(LaunchFailure::Internal);
+            Some(Reason::Failed { code, why: why.clone() })
         }
         Cause::LeaseOver => Some(Reason::LeaseOver),
         Cause::OwnerGone => Some(Reason::ClientGone),
@@ -63,21 +63,11 @@ pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Rea
     (exit, reason)
 }
 
-/// The failure that a keeper reports. A newer keeper may have codes that are unknown here.
-fn failure(code: u8) -> LaunchFailure {
-    LaunchFailure::try_from(code).unwrap_or(LaunchFailure::Internal)
-}
-
-/// What a keeper's last word means.
+/// Returns what a keeper's last report means.
 pub(crate) fn gone(outcome: &Outcome, limits: TimeLimits) -> Event {
-    match (&outcome.cause, &outcome.status) {
-        (Cause::Failed { code, why }, None) => {
-            Event::LaunchFailed { code: failure(*code), why: why.clone() }
-        }
-        _ => {
-            let (exit, reason) = end_of(outcome, limits);
-            Event::Gone { exit, reason }
-        }
+    match end_of(outcome, limits) {
+        (Exit::NeverRan, Some(Reason::Failed { code, why })) => Event::LaunchFailed { code, why },
+        (exit, reason) => Event::Gone { exit, reason },
     }
 }
 
@@ -87,7 +77,7 @@ pub(crate) fn owed(outcome: &Outcome, pen: Option<&str>) -> Option<OwedKind> {
     Some(OwedKind::PenFolder { path: path.to_owned() })
 }
 
-/// What a keeper's state means to a daemon that has just come.
+/// Returns what a keeper's state means to a daemon that has just started.
 pub(crate) fn probe(state: &KeeperState, limits: TimeLimits) -> Probe {
     if let Some(outcome) = &state.outcome {
         let (exit, reason) = end_of(outcome, limits);
@@ -96,7 +86,7 @@ pub(crate) fn probe(state: &KeeperState, limits: TimeLimits) -> Probe {
     let Some(identity) = &state.identity else {
         return match state.stage {
             LaunchStage::Waiting | LaunchStage::Gated => Probe::Waiting,
-            // It ends what it made for a launch; its last word will tell.
+            // It ends what it made for a launch; its last report follows.
             LaunchStage::Running | LaunchStage::Ending | LaunchStage::Over => {
                 Probe::Failed { why: "its keeper is about to end it".into() }
             }
@@ -145,47 +135,45 @@ pub(crate) fn cause(event: &Event) -> String {
             ) => format!("{reason}; {exit}"),
             _ => exit.to_string(),
         },
-        Event::StillAlive { survivors } => format!("can't end {} processes", survivors.len()),
-        Event::KeeperLost => owned("the keeper is lost"),
-        Event::PenEnded(PenEnd::Empty { .. }) => owned("the pen was ended without its keeper"),
-        Event::PenEnded(PenEnd::StillAlive { survivors }) => {
+        Event::StillAlive { survivors } | Event::PenEnded(PenEnd::StillAlive { survivors }) => {
             format!("can't end {} processes", survivors.len())
         }
+        Event::KeeperLost => owned("the keeper is lost"),
+        Event::PenEnded(PenEnd::Empty { .. }) => owned("the pen was ended without its keeper"),
         Event::PenEnded(PenEnd::Unobservable { why } | PenEnd::Failed { why }) => why.clone(),
-        Event::StopAsked(wish) => wish.reason.to_string(),
+        Event::StopAsked(stop) => stop.reason.to_string(),
         Event::Probed(probe) => probe_text(probe),
         Event::Owes { .. } => owned("more is to be cleaned up"),
         Event::CleanedUp { .. } => owned("cleaned up"),
         Event::Kept { why, .. } => format!("kept, because it contains something of value: {why}"),
         Event::CleanUpFailed { why, .. } => format!("not cleaned up: {why}"),
-        Event::RetryDue => owned("another try"),
+        Event::RetryDue => owned("a retry is due"),
         Event::Forgotten { by } => format!("forgotten by {by}"),
         Event::Restored => owned("the daemon was started"),
     }
 }
 
-/// Returns who requested it, if a client did.
+/// Returns the caller that requested it, if there is one.
 pub(crate) fn by(event: &Event) -> Option<String> {
-    match event {
-        Event::StopAsked(wish) => match &wish.reason {
-            Reason::Stopped { by } => Some(by.clone()).filter(|by| !by.is_empty()),
-            _ => None,
+    let by = match event {
+        Event::StopAsked(stop) => match &stop.reason {
+            Reason::Stopped { by } => by,
+            _ => return None,
         },
-        Event::Forgotten { by } => Some(by.clone()).filter(|by| !by.is_empty()),
-        _ => None,
-    }
+        Event::Forgotten { by } => by,
+        _ => return None,
+    };
+    Some(by.clone()).filter(|by| !by.is_empty())
 }
 
 fn report_text(report: &AgentReport) -> String {
     match report {
-        AgentReport::Ready => "its agent says that it is ready".into(),
-        AgentReport::Busy => "its agent says that it works".into(),
-        AgentReport::Idle => "its agent says that it waits".into(),
-        AgentReport::Title { title } => {
-            format!("its agent says what it is about: {}", title.as_ref())
-        }
+        AgentReport::Ready => "its agent reports that it is ready".into(),
+        AgentReport::Busy => "its agent reports that it is busy".into(),
+        AgentReport::Idle => "its agent reports that it is idle".into(),
+        AgentReport::Title { title } => format!("its agent reports a title: {}", title.as_ref()),
         AgentReport::Progress { percent } => {
-            format!("its agent says that it is {} % done", u8::from(*percent))
+            format!("its agent reports {} % progress", u8::from(*percent))
         }
     }
 }

@@ -37,16 +37,13 @@ impl From<YardRequest> for YardOrder {
 /// What the link to the yard reports to the owner.
 #[derive(Debug)]
 pub(crate) enum YardEvent {
-    /// The yard sent a report.
     Report(YardReport),
-    /// The connection has ended.
     Gone,
 }
 
 /// The yard's children that are keepers.
 #[derive(Debug)]
 pub(crate) struct YardKeepers {
-    /// All of them, as reported by the yard.
     pub(crate) children: Vec<i32>,
     /// The keepers that the daemon knows, with their sessions.
     pub(crate) known: HashMap<i32, SessionId>,
@@ -58,20 +55,20 @@ pub(crate) struct YardSender {
     orders: mpsc::UnboundedSender<YardOrder>,
     socket: Arc<AsyncFd<YardClient>>,
     /// How many orders wait to be sent.
-    unsaid: Arc<AtomicUsize>,
+    unsent: Arc<AtomicUsize>,
 }
 
 impl YardSender {
     /// Sends an order after all earlier ones.
     pub(crate) fn send(&self, order: YardOrder) -> Result<(), SendError<YardOrder>> {
-        self.unsaid.fetch_add(1, Ordering::AcqRel);
+        self.unsent.fetch_add(1, Ordering::AcqRel);
         self.orders.send(order)
     }
 
     /// Sends an order at once, unless others wait: then the yard receives it even if the daemon is killed right after.
     pub(crate) fn send_now(&self, order: YardOrder) {
         let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
-        let is_next = self.unsaid.load(Ordering::Acquire) == 0;
+        let is_next = self.unsent.load(Ordering::Acquire) == 0;
         if !is_next || self.socket.get_ref().send(&order.request, &descriptors).is_err() {
             // The socket is full; any other error will occur again and be reported then.
             self.send(order).ok();
@@ -82,7 +79,6 @@ impl YardSender {
 /// The link to a yard whose process is known.
 #[derive(Debug)]
 pub(crate) struct YardLink {
-    /// Which process it is.
     pub(crate) identity: ProcessIdentity,
     /// What a former daemon left with it.
     kept: Vec<(String, LaunchOrder)>,
@@ -101,8 +97,8 @@ impl YardLink {
         let socket = async_fd::watch(YardClient::over(socket))?;
         socket.get_ref().send(&YardRequest::Status, &[]).map_err(io::Error::other)?;
         let mut early = Vec::new();
-        let pid = tokio::time::timeout(patience, hear_pid(&socket, &mut early)).await??;
-        let kept = hear_kept(&socket, &mut early, patience).await?;
+        let pid = tokio::time::timeout(patience, receive_pid(&socket, &mut early)).await??;
+        let kept = receive_kept(&socket, &mut early, patience).await?;
         // The yard is the parent of the daemon or of a test: it exists as long as it has the socket.
         let gone = || io::Error::other("the yard is gone");
         let handle = pidfd::open(pid)?.ok_or_else(gone)?;
@@ -112,9 +108,9 @@ impl YardLink {
         }
         let (orders, queue) = mpsc::unbounded_channel();
         let socket = Arc::new(socket);
-        let unsaid = Arc::new(AtomicUsize::new(0));
-        let task = tokio::spawn(attend(socket.clone(), queue, unsaid.clone(), owner));
-        let sender = YardSender { orders, socket, unsaid };
+        let unsent = Arc::new(AtomicUsize::new(0));
+        let task = tokio::spawn(attend(socket.clone(), queue, unsent.clone(), owner));
+        let sender = YardSender { orders, socket, unsent };
         Ok(Self { identity, kept, sender, task })
     }
 
@@ -123,7 +119,6 @@ impl YardLink {
         std::mem::take(&mut self.kept)
     }
 
-    /// Returns a sender for requests.
     pub(crate) fn sender(&self) -> YardSender {
         self.sender.clone()
     }
@@ -137,7 +132,7 @@ impl YardLink {
     }
 }
 
-async fn hear_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) -> io::Result<i32> {
+async fn receive_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) -> io::Result<i32> {
     loop {
         match socket.get_ref().receive().map_err(io::Error::other)? {
             Some(YardReport::Status { pid, .. }) => return Ok(pid),
@@ -148,7 +143,7 @@ async fn hear_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) -> 
 }
 
 /// Asks for what a former daemon has stored.
-async fn hear_kept(
+async fn receive_kept(
     socket: &AsyncFd<YardClient>,
     early: &mut Vec<YardReport>,
     patience: Duration,
@@ -161,8 +156,7 @@ async fn hear_kept(
     let (mut kept, mut last) = (Vec::new(), None);
     let all = async {
         loop {
-            let heard = socket.get_ref().receive_with_descriptors().map_err(io::Error::other)?;
-            match heard {
+            match socket.get_ref().receive_with_descriptors().map_err(io::Error::other)? {
                 Some((YardReport::Kept { name }, files)) => {
                     last = Some(name.clone());
                     kept.extend(read_kept(files).map(|order| (name, order)));
@@ -177,7 +171,7 @@ async fn hear_kept(
         }
     };
     match tokio::time::timeout(patience, all).await {
-        Ok(heard) => heard.map(|()| kept),
+        Ok(received) => received.map(|()| kept),
         Err(_) => {
             tracing::warn!("the yard does not answer what it stores");
             Ok(Vec::new())
@@ -190,73 +184,50 @@ fn read_kept(files: Vec<OwnedFd>) -> Option<LaunchOrder> {
     let mut file = File::from(files.into_iter().next()?);
     let mut bytes = Vec::new();
     let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-    match read.map(|_| LaunchOrder::decode(&bytes)) {
-        Ok(Ok(order)) => Some(order),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "can't parse what the yard stores");
-            None
-        }
-        Err(error) => {
-            tracing::warn!(%error, "can't read what the yard stores");
-            None
-        }
+    let order = read.and_then(|_| LaunchOrder::decode(&bytes).map_err(io::Error::other));
+    order.inspect_err(|error| tracing::warn!(%error, "can't read what the yard stores")).ok()
+}
+
+/// Reports the end of the connection, unless it ends because all senders were dropped.
+async fn attend(
+    socket: Arc<AsyncFd<YardClient>>,
+    queue: mpsc::UnboundedReceiver<YardOrder>,
+    unsent: Arc<AtomicUsize>,
+    owner: EventSender<YardEvent>,
+) {
+    if let Err(why) = carry(&socket, queue, &unsent, &owner).await {
+        tracing::error!(%why, "the yard is gone");
+        owner.send(YardEvent::Gone).ok();
     }
 }
 
-/// Passes orders and reports on until the yard is gone, or all senders are dropped.
-async fn attend(
-    socket: Arc<AsyncFd<YardClient>>,
+/// Passes orders and reports on until all senders are dropped; fails when the yard is gone.
+async fn carry(
+    socket: &AsyncFd<YardClient>,
     mut queue: mpsc::UnboundedReceiver<YardOrder>,
-    unsaid: Arc<AtomicUsize>,
-    owner: EventSender<YardEvent>,
-) {
+    unsent: &AtomicUsize,
+    owner: &EventSender<YardEvent>,
+) -> Result<(), KeeperClientError> {
     let mut waiting = VecDeque::new();
     let mut open = true;
-    let why = loop {
-        if !open && waiting.is_empty() {
-            return;
-        }
+    while open || !waiting.is_empty() {
         tokio::select! {
             ready = socket.readable() => {
-                let taken = match ready {
-                    Ok(mut guard) => take_reports(&socket, &owner).map(|()| guard.clear_ready()),
-                    Err(error) => Err(error.into()),
-                };
-                if let Err(why) = taken {
-                    break why;
+                ready?.clear_ready();
+                while let Some(report) = socket.get_ref().receive()? {
+                    owner.send(YardEvent::Report(report)).ok();
                 }
             }
             order = queue.recv(), if open => {
                 open = order.is_some();
                 waiting.extend(order);
-                if let Err(why) = send_waiting(&socket, &mut waiting, &unsaid, &owner) {
-                    break why;
-                }
+                send_waiting(socket, &mut waiting, unsent, owner)?;
             }
             ready = socket.writable(), if !waiting.is_empty() => {
-                let sent = match ready {
-                    Ok(mut guard) => {
-                        guard.clear_ready();
-                        send_waiting(&socket, &mut waiting, &unsaid, &owner)
-                    }
-                    Err(error) => Err(error.into()),
-                };
-                if let Err(why) = sent {
-                    break why;
-                }
+                ready?.clear_ready();
+                send_waiting(socket, &mut waiting, unsent, owner)?;
             }
         }
-    };
-    tracing::error!(%why, "the yard is gone");
-    owner.send(YardEvent::Gone).ok();
-}
-
-fn take_reports(
-    socket: &AsyncFd<YardClient>,
-    owner: &EventSender<YardEvent>,
-) -> Result<(), KeeperClientError> {
-    while let Some(report) = socket.get_ref().receive()? {
-        owner.send(YardEvent::Report(report)).ok();
     }
     Ok(())
 }
@@ -264,7 +235,7 @@ fn take_reports(
 fn send_waiting(
     socket: &AsyncFd<YardClient>,
     waiting: &mut VecDeque<YardOrder>,
-    unsaid: &AtomicUsize,
+    unsent: &AtomicUsize,
     owner: &EventSender<YardEvent>,
 ) -> Result<(), KeeperClientError> {
     while let Some(order) = waiting.front() {
@@ -289,7 +260,7 @@ fn send_waiting(
         }
         // The daemon's copy of the launch's lock is dropped with it.
         waiting.pop_front();
-        unsaid.fetch_sub(1, Ordering::AcqRel);
+        unsent.fetch_sub(1, Ordering::AcqRel);
     }
     Ok(())
 }

@@ -1,43 +1,51 @@
 //! What has happened since this daemon started.
 
+use std::path::Path;
 use std::time::Duration;
 
+use kennel_keeper::journal::JournalReader;
 use kennel_register::CommitReport;
 use kennel_types::{Reason, VerdictKind};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry};
 
-use super::reason::{self, REASONS};
 use crate::error::DISBELIEFS;
+use crate::os::home::JOURNAL;
 
-/// In seconds, from a fast launch to one with a worktree of a large repository; also for stops, with or without grace.
+/// In seconds, from a fast launch to one with a worktree of a large repository; also for stops.
 const LAUNCH: [f64; 13] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 /// In seconds, from a commit without a flush to one on a slow disk.
 const COMMIT: [f64; 13] =
     [0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
-
-/// The only label of a family, with its value.
-pub(super) type Label = [(&'static str, &'static str); 1];
+/// The names of all reasons, as label values.
+const REASONS: [&str; 14] = [
+    "exited",
+    "stopped",
+    "client_gone",
+    "parent_ended",
+    "shutdown",
+    "failed",
+    "lease_over",
+    "not_ready",
+    "timed_out",
+    "idle",
+    "silent",
+    "keeper_died",
+    "rebooted",
+    "forgotten",
+];
 
 /// A counter for each value of one label.
 #[derive(Debug, Clone)]
 pub(crate) struct LabelledCounters {
     label: &'static str,
-    pub(super) family: Family<Label, Counter>,
+    family: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
 impl LabelledCounters {
-    /// All values are exported from the start, at 0.
-    fn new(label: &'static str, values: impl IntoIterator<Item = &'static str>) -> Self {
-        let counters = Self { label, family: Family::default() };
-        for value in values {
-            drop(counters.family.get_or_create(&[(label, value)]));
-        }
-        counters
-    }
-
     pub(crate) fn inc(&self, value: &'static str) {
         self.family.get_or_create(&[(self.label, value)]).inc();
     }
@@ -45,29 +53,22 @@ impl LabelledCounters {
 
 /// Measures durations in seconds.
 #[derive(Debug, Clone)]
-pub(crate) struct DurationHistogram(pub(super) Histogram);
+pub(crate) struct DurationHistogram(Histogram);
 
 impl DurationHistogram {
-    fn new(bounds: [f64; 13]) -> Self {
-        Self(Histogram::new(bounds))
-    }
-
     pub(crate) fn observe(&self, took: Duration) {
         self.0.observe(took.as_secs_f64());
     }
 }
 
-/// Counted as it happens.
+/// Counted as it happens. The registry holds every counter with its name and description.
 #[derive(Debug)]
 pub(crate) struct DaemonMetrics {
-    /// Accepted launches.
+    pub(super) registry: Registry,
     pub(crate) launches: Counter,
-    /// From accepting a launch, or from its turn in the queue, until the agent runs.
     pub(crate) launch: DurationHistogram,
-    /// From the first request for a stop until the launch is over.
     pub(crate) stop: DurationHistogram,
-    pub(super) ended: LabelledCounters,
-    /// Ended launches that were seen to be gone.
+    ended: LabelledCounters,
     pub(crate) reaped: Counter,
     pub(crate) keepers_lost: Counter,
     pub(crate) orphans_ended: Counter,
@@ -76,54 +77,104 @@ pub(crate) struct DaemonMetrics {
     pub(crate) reports_taken: Counter,
     pub(crate) reports_refused: LabelledCounters,
     pub(crate) cleanups_failed: Counter,
-    pub(super) judged: LabelledCounters,
+    judged: LabelledCounters,
     pub(crate) retries: Counter,
     pub(crate) restarts: Counter,
-    /// Bytes in the journals of ended launches.
-    pub(crate) output: Counter,
-    pub(crate) output_dropped: Counter,
-    pub(crate) output_unknown: Counter,
-    /// Commits of the register that recorded something.
-    pub(super) register_commits: DurationHistogram,
-    pub(super) register_failed: Counter,
-    pub(super) register_events: Counter,
+    output: Counter,
+    output_dropped: Counter,
+    output_unknown: Counter,
+    register_commits: DurationHistogram,
+    register_failed: Counter,
+    register_events: Counter,
+}
+
+/// Adds metrics to the registry; their names get the prefix `kennel_`.
+struct Adder(Registry);
+
+impl Adder {
+    fn add<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register(name, help, metric.clone());
+        metric
+    }
+
+    fn count(&mut self, name: &str, help: &str) -> Counter {
+        self.add(name, help, Counter::default())
+    }
+
+    fn time(&mut self, name: &str, help: &str, bounds: [f64; 13]) -> DurationHistogram {
+        DurationHistogram(self.add(name, help, Histogram::new(bounds)))
+    }
+
+    /// All values of the label are exported from the start, at 0.
+    fn count_by<const N: usize>(
+        &mut self,
+        label: &'static str,
+        values: [&'static str; N],
+        name: &str,
+        help: &str,
+    ) -> LabelledCounters {
+        let counters = LabelledCounters { label, family: self.add(name, help, Family::default()) };
+        for value in values {
+            drop(counters.family.get_or_create(&[(label, value)]));
+        }
+        counters
+    }
 }
 
 impl Default for DaemonMetrics {
     fn default() -> Self {
+        let mut out = Adder(Registry::with_prefix("kennel"));
+        let launches = "Accepted launches, including queued ones and further launches of a session";
+        let launch = "From accepting a launch, or from its turn in the queue, until its agent runs";
+        let stop = "From the first request to stop a launch until it is over";
+        let ended = "Launches that are over, by reason";
+        let reaped = "Launches seen to be gone: all ended ones except those that a person forgot";
+        let lost = "Keepers that died or did not answer before their launch was over";
+        let orphans = "Processes that became children of the yard when their keeper or the daemon died, and were ended";
+        let found =
+            "Strays found before an attempt to end them; one that survives counts again next time";
+        let refused = "Reports that were refused, by code; `spent` ones came too late";
+        let judged = "Attempts at prompts that were judged, by verdict";
+        let retries = "Attempts at prompts that followed a failed one";
+        let output = "Bytes of output, read from the journals of launches when they are over";
+        let dropped = "Bytes of these that were dropped because of the limit of a journal; gaps left by full disks and killed \
+                       keepers are only in the journal";
+        let commits = "Duration of the register's commits, with the flush of durable ones; many writes share one";
+        let verdicts = VerdictKind::ALL.map(VerdictKind::name);
         Self {
-            launches: Counter::default(),
-            launch: DurationHistogram::new(LAUNCH),
-            stop: DurationHistogram::new(LAUNCH),
-            ended: LabelledCounters::new("reason", REASONS),
-            reaped: Counter::default(),
-            keepers_lost: Counter::default(),
-            orphans_ended: Counter::default(),
-            strays_found: Counter::default(),
-            strays_ended: Counter::default(),
-            reports_taken: Counter::default(),
-            reports_refused: LabelledCounters::new("code", DISBELIEFS),
-            cleanups_failed: Counter::default(),
-            judged: LabelledCounters::new("verdict", VerdictKind::ALL.map(VerdictKind::name)),
-            retries: Counter::default(),
-            restarts: Counter::default(),
-            output: Counter::default(),
-            output_dropped: Counter::default(),
-            output_unknown: Counter::default(),
-            register_commits: DurationHistogram::new(COMMIT),
-            register_failed: Counter::default(),
-            register_events: Counter::default(),
+            launches: out.count("launches", launches),
+            launch: out.time("launch_duration_seconds", launch, LAUNCH),
+            stop: out.time("stop_duration_seconds", stop, LAUNCH),
+            ended: out.count_by("reason", REASONS, "launches_ended", ended),
+            reaped: out.count("launches_reaped", reaped),
+            keepers_lost: out.count("keepers_lost", lost),
+            orphans_ended: out.count("orphans_ended", orphans),
+            strays_found: out.count("strays_found", found),
+            strays_ended: out.count("strays_ended", "Strays that were ended and seen to be gone"),
+            reports_taken: out.count("reports_taken", "Accepted reports of agents"),
+            reports_refused: out.count_by("code", DISBELIEFS, "reports_refused", refused),
+            cleanups_failed: out.count("cleanup_failures", "Failed cleanups; each is retried"),
+            judged: out.count_by("verdict", verdicts, "prompts_judged", judged),
+            retries: out.count("prompt_retries", retries),
+            restarts: out.count("restarts", "Launches started by the restart policy"),
+            output: out.count("output_bytes", output),
+            output_dropped: out.count("output_dropped_bytes", dropped),
+            output_unknown: out
+                .count("output_unknown", "Ended launches whose journal could not be read"),
+            register_commits: out.time("register_commit_duration_seconds", commits, COMMIT),
+            register_failed: out.count("register_write_failures", "Failed writes to the register"),
+            register_events: out.count("register_events", "Rows written to the event log"),
+            registry: out.0,
         }
     }
 }
 
 impl DaemonMetrics {
-    /// Counts a launch that is over.
+    /// Counts a launch that is over; one without a reason ended by itself.
     pub(crate) fn ended(&self, reason: Option<&Reason>) {
-        self.ended.inc(reason::name(reason));
+        self.ended.inc(reason.map_or("exited", Reason::name));
     }
 
-    /// Counts a commit of the register.
     pub(crate) fn committed(&self, commit: CommitReport) {
         if commit.recorded > 0 {
             self.register_commits.observe(commit.took);
@@ -132,8 +183,89 @@ impl DaemonMetrics {
         self.register_events.inc_by(commit.events);
     }
 
-    /// Counts the verdict of a prompt.
     pub(crate) fn judged(&self, kind: VerdictKind) {
         self.judged.inc(kind.name());
+    }
+}
+
+/// Counts the output of an ended launch. Output does not pass through the daemon, so it is counted
+/// once: the journal's first and last offsets give the total and how much was dropped. Blocks.
+pub(crate) fn count_output(metrics: &DaemonMetrics, folder: &Path) {
+    let journal = folder.join(JOURNAL);
+    let offsets =
+        JournalReader::open(&journal).and_then(|reader| Ok((reader.start()?, reader.end()?)));
+    match offsets {
+        Ok((start, end)) => {
+            metrics.output.inc_by(end);
+            metrics.output_dropped.inc_by(start.min(end));
+        }
+        Err(error) => {
+            metrics.output_unknown.inc();
+            tracing::debug!(%error, "can't read the journal of an ended launch");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kennel_keeper::journal::{JournalWriter, MIN_LIMIT, STDOUT};
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_in_json() {
+        let (by, why) = (String::new(), String::new());
+        let limit = Duration::ZERO;
+        let all = [
+            Reason::Exited,
+            Reason::Stopped { by: by.clone() },
+            Reason::ClientGone,
+            Reason::ParentEnded,
+            Reason::Shutdown,
+            Reason::Failed { code: kennel_types::LaunchFailure::Setup, why },
+            Reason::LeaseOver,
+            Reason::NotReady { after: limit, saw: None },
+            Reason::TimedOut { limit },
+            Reason::Idle { limit },
+            Reason::Silent { limit },
+            Reason::KeeperDied,
+            Reason::Rebooted,
+            Reason::Forgotten { by },
+        ];
+        assert_eq!(all.each_ref().map(|reason| reason.name()), REASONS);
+        for reason in &all {
+            assert_eq!(serde_json::to_value(reason).unwrap()["kind"], reason.name());
+        }
+    }
+
+    #[test]
+    fn counts_all_output_and_how_much_was_dropped() {
+        let (metrics, folder) = (DaemonMetrics::default(), tempfile::tempdir().unwrap());
+        count_output(&metrics, folder.path());
+        assert_eq!(
+            (metrics.output.get(), metrics.output_unknown.get()),
+            (0, 0),
+            "it has printed nothing"
+        );
+        let mut writer = JournalWriter::create(&folder.path().join(JOURNAL), MIN_LIMIT).unwrap();
+        let data = vec![b'x'; 1 << 14];
+        let total = 4 * MIN_LIMIT;
+        let mut printed = 0;
+        while printed < total {
+            let _all_of_it = writer.append(STDOUT, 0, &data);
+            printed += data.len() as u64;
+        }
+        count_output(&metrics, folder.path());
+        assert_eq!(metrics.output.get(), printed);
+        let dropped = metrics.output_dropped.get();
+        assert!(dropped >= printed - MIN_LIMIT && dropped < printed, "{dropped} of {printed}");
+    }
+
+    #[test]
+    fn every_labelled_counter_starts_at_zero() {
+        let mut text = String::new();
+        encode(&mut text, &DaemonMetrics::default().registry).unwrap();
+        assert!(text.contains("kennel_reports_refused_total{code=\"spent\"} 0\n"), "{text}");
     }
 }

@@ -3,20 +3,15 @@
 //! ```text
 //! owner, sweep, register ──count──> DaemonMetrics ──┐
 //! owner, once per scrape ─────────> Gauges ─────────┼──> page: text for Prometheus
-//! /proc/self ─────────────────────> OwnProcess ─────┘
+//! /proc/self, once per scrape ────────────────────────┘
 //! ```
 //! What can be read at any time is read and not counted, so that it can't be wrong. Counters start at 0 with each daemon,
 //! as Prometheus expects. Labels have only values that the program's source names: no sessions, members or folders.
 
 mod counters;
 mod gauges;
-mod output;
-mod own_process;
 mod page;
-mod reason;
 
-pub(crate) use counters::DaemonMetrics;
+pub(crate) use counters::{DaemonMetrics, count_output};
 pub(crate) use gauges::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
-pub(crate) use output::count_output;
-pub(crate) use own_process::OwnProcess;
-pub(crate) use page::{MetricSources, page};
+pub(crate) use page::page;

@@ -13,14 +13,12 @@ use rustix::fs::FlockOperation;
 
 /// A home: its folder and its id.
 #[derive(Debug, Clone)]
-pub(crate) struct Home {
-    /// The folder.
+pub(crate) struct HomeDir {
     pub(crate) folder: PathBuf,
-    /// The id.
     pub(crate) id: HomeId,
 }
 
-impl Home {
+impl HomeDir {
     pub(crate) fn register(&self) -> PathBuf {
         self.folder.join("register.db")
     }
@@ -60,9 +58,9 @@ impl Home {
 
 /// The socket with the API, in the home.
 pub(crate) const API_SOCKET: &str = "kennel.sock";
-/// The file with a launch's secret, in the session's folder, for those of its processes that have no environment.
-/// The journal's folder in that of a session.
+/// The folder of the journal, in the session's folder.
 pub(crate) const JOURNAL: &str = "journal";
+/// The file with a launch's secret, in the session's folder, for its processes without an environment.
 pub(crate) const TOKEN_FILE: &str = "token";
 /// The socket at which standard inputs are left, in the home.
 pub(crate) const STDIN_SOCKET: &str = "deposit.sock";
@@ -138,7 +136,7 @@ mod tests {
 
     #[test]
     fn every_session_has_a_pen_name() {
-        let home = Home { folder: "/h".into(), id: HomeId::random().unwrap() };
+        let home = HomeDir { folder: "/h".into(), id: HomeId::random().unwrap() };
         let id = kennel_types::IdMaker::default().next(u64::MAX / 2, 7);
         let name = home.pen_name(&id).unwrap();
         assert_eq!(name.session.as_str(), id.as_str());

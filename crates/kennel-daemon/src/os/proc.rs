@@ -1,10 +1,8 @@
 //! Processes in `/proc`: hints for people and for handles, never proof of an end.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
@@ -27,42 +25,30 @@ pub(crate) fn pids() -> io::Result<Vec<i32>> {
 /// Returns the pids of a process's children, as of now. A child that comes or goes meanwhile may hide another: read twice.
 pub(crate) fn children_of(parent: i32) -> io::Result<Vec<i32>> {
     let threads = match fs::read_dir(format!("/proc/{parent}/task")) {
-        Ok(threads) => threads,
         Err(error) if vanished(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(error),
+        threads => threads?,
     };
     let mut children = Vec::new();
     for thread in threads {
         match thread.and_then(|thread| fs::read_to_string(thread.path().join("children"))) {
-            Ok(list) => {
-                children.extend(
-                    list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()),
-                );
-            }
             // A thread has ended, or the kernel has no such lists.
             Err(error) if vanished(&error) => return scan_for_children_of(parent),
-            Err(error) => return Err(error),
+            list => children.extend(list?.split_ascii_whitespace().flat_map(str::parse::<i32>)),
         }
     }
     Ok(children)
 }
 
 fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
-    let mut children = Vec::new();
-    for pid in pids()? {
-        if ProcessStat::read(pid)?.is_some_and(|stat| stat.parent == parent) {
-            children.push(pid);
-        }
-    }
-    Ok(children)
+    let all = parents()?.into_iter();
+    Ok(all.filter(|(_, above)| *above == parent).map(|(pid, _)| pid).collect())
 }
 
 /// Returns the home and the session of a process's cookie.
 pub(crate) fn cookies(pid: i32) -> io::Result<Option<(String, String)>> {
     match fs::read(format!("/proc/{pid}/environ")) {
-        Ok(environ) => Ok(parse_cookies(&environ)),
         Err(error) if vanished(&error) => Ok(None),
-        Err(error) => Err(error),
+        environ => environ.map(|environ| parse_cookies(&environ)),
     }
 }
 
@@ -79,12 +65,8 @@ fn parse_cookies(environ: &[u8]) -> Option<(String, String)> {
 
 /// Returns the command line, for people.
 pub(crate) fn command(pid: i32) -> String {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words: Vec<_> = bytes
-        .split(|byte| *byte == 0)
-        .filter(|word| !word.is_empty())
-        .map(|word| OsStr::from_bytes(word).to_string_lossy())
-        .collect();
+    let mut words = arguments(pid);
+    words.retain(|word| !word.is_empty());
     words.join(" ")
 }
 

@@ -12,10 +12,10 @@ use super::create::owed;
 use super::runtime::{Followed, Runtime};
 use super::step::{News, phase_name};
 use crate::adopted::candidate::AdoptionCandidate;
-use crate::adopted::process::{self, Errand, Handle, Look, Sighting};
+use crate::adopted::process::{self, AdoptedProbe, AdoptedSighting, Handle};
 use crate::error::{Answer, ApiError};
 use crate::launch::ids::LaunchIds;
-use crate::os::clock;
+use crate::os::{AbortOnDrop, clock};
 use crate::owner::waiters::Waiter;
 
 impl Owner {
@@ -80,7 +80,7 @@ impl Owner {
     /// Looks for the process of an adopted session.
     pub(super) fn probe_process(&mut self, id: &SessionId) {
         let Some(session) = self.world.get(id) else { return };
-        let look = Look {
+        let look = AdoptedProbe {
             identity: session.launch.identity.clone(),
             folder: self.home.session(id),
             token: session.launch.token.secret().to_owned(),
@@ -97,12 +97,12 @@ impl Owner {
     }
 
     /// The process of an adopted session was found, or not.
-    pub(super) fn sighted(&mut self, id: &SessionId, sighting: Sighting) {
-        let Sighting { probe, handle } = sighting;
+    pub(super) fn sighted(&mut self, id: &SessionId, sighting: AdoptedSighting) {
+        let AdoptedSighting { probe, handle } = sighting;
         let lives = self.world.get(id).is_some_and(|session| !session.has_ended());
         if let (Some(handle), Some(runtime), true) = (handle, self.runtimes.get_mut(id), lives) {
             let (bus, session, followed) = (self.bus.clone(), id.clone(), handle.clone());
-            let following = Errand::begin(async move {
+            let following = AbortOnDrop::spawn(async move {
                 let tell = |event| {
                     let session = session.clone();
                     bus.call(move |owner| owner.happen(&session, &event));
@@ -129,7 +129,7 @@ impl Owner {
             bus.call(move |owner| owner.happen(&session, &event));
         };
         let handle = followed.handle.clone();
-        followed.ending = Some(Errand::begin(async move {
+        followed.ending = Some(AbortOnDrop::spawn(async move {
             let alive = |survivors: Vec<Survivor>| tell(Event::StillAlive { survivors });
             process::end(handle.clone(), pid, grace, alive).await;
             tell(process::gone_soon(handle).await);

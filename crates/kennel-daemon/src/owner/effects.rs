@@ -29,7 +29,7 @@ use crate::os::clock;
 use crate::prompt::judge;
 use crate::recover::clean_up::clean_up;
 use crate::recover::end_pen::{Ending, KnownCgroup};
-use crate::recover::probe::{self, Found, Search};
+use crate::recover::probe::{self, LaunchProbe, ProbeResult};
 use crate::recover::yard_proof::{KeeperFate, YardProof};
 
 /// How long a stop waits to find out whether a prompt has written its result.
@@ -319,7 +319,7 @@ impl Owner {
 
     fn probe(&mut self, id: &SessionId) {
         let Some(session) = self.world.get(id) else { return };
-        let search = Search {
+        let search = LaunchProbe {
             folder: self.home.session(id),
             token: session.launch.token.secret().to_owned(),
             stop_wanted: session.is_stop_wanted(),
@@ -337,8 +337,8 @@ impl Owner {
         });
     }
 
-    pub(super) fn probed(&mut self, id: &SessionId, found: Found) {
-        let Found { probe, keeper, ended_ms, owes, opened } = found;
+    pub(super) fn probed(&mut self, id: &SessionId, found: ProbeResult) {
+        let ProbeResult { probe, keeper, ended_ms, owes, opened } = found;
         if let Some(keeper) = keeper {
             let number = self.keepers.next_number();
             let owner = self.bus.sender(Self::keeper_event);

@@ -60,12 +60,12 @@ use crate::launch::limits::LaunchLimits;
 use crate::metrics::DaemonMetrics;
 use crate::os::clock;
 use crate::os::headroom::HeadroomMeter;
-use crate::os::home::Home;
+use crate::os::home::HomeDir;
 use crate::plan::runs::PlanRuns;
 use crate::prompt::members::UnsavedMembers;
 use crate::prompt::tethers::PromptTethers;
 use crate::recover::adoption::Adoption;
-use crate::worktree::tasks::Environment;
+use crate::worktree::tasks::GitEnvironment;
 use crate::worktree::worktrees::Worktrees;
 use bus::{Bus, OwnerCall};
 use records::SaveRetry;
@@ -74,11 +74,10 @@ use runtime::Runtime;
 pub use shutdown::ExitReason;
 use shutdown::Shutdown;
 pub(crate) use status::{Health, Penned};
-pub(crate) use step::phase_name;
 
 /// What an owner begins with.
 pub(crate) struct Beginning {
-    pub(crate) home: Home,
+    pub(crate) home: HomeDir,
     pub(crate) version: String,
     pub(crate) register: Register,
     pub(crate) sessions: Vec<SessionRecord>,
@@ -100,7 +99,7 @@ pub(crate) struct Beginning {
     /// The folder for worktrees.
     pub(crate) worktrees: PathBuf,
     /// The daemon's own environment, for git where no client's is known.
-    pub(crate) environment: Environment,
+    pub(crate) environment: GitEnvironment,
     /// The counters of the metrics page.
     pub(crate) metrics: Arc<DaemonMetrics>,
     /// Notified when every session was probed once.
@@ -109,7 +108,7 @@ pub(crate) struct Beginning {
 
 /// The state of the daemon.
 pub(crate) struct Owner {
-    home: Home,
+    home: HomeDir,
     version: String,
     started_ms: u64,
     bus: Bus,

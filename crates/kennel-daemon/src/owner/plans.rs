@@ -168,7 +168,7 @@ impl Owner {
         }
     }
 
-    /// Records a plan as it is now. Once its end was written, clients that wait for it are answered.
+    /// Records a plan as it is now. Clients that wait for its end are answered once the end is on record.
     pub(super) fn save_plan(&mut self, id: &SessionId) {
         let Some(run) = self.plans.get_mut(id) else { return };
         let (plan, bus, is_over) = (id.clone(), self.bus.clone(), run.is_over());
@@ -176,14 +176,12 @@ impl Owner {
             if let Err(why) = result {
                 tracing::error!(%plan, %why, "can't record a plan");
                 save_later(&bus, &plan);
-            }
-            if is_over {
+            } else if is_over {
                 bus.call(move |owner| owner.plan_end_recorded(&plan));
             }
         });
     }
 
-    /// The end of a plan was written, or could not be: either way, clients do not wait any longer.
     fn plan_end_recorded(&mut self, id: &SessionId) {
         if let Some(run) = self.plans.get_mut(id) {
             run.end_was_recorded();

@@ -10,16 +10,16 @@ use rustix::fd::OwnedFd;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::adopted::process::{Errand, Handle};
+use crate::adopted::process::Handle;
 use crate::keeper::deadline::Deadline;
 use crate::keeper::link::KeeperLink;
 use crate::launch::request::LaunchRequest;
+use crate::os::AbortOnDrop;
 use crate::owner::listing::Written;
 use crate::owner::relaunch::Resume;
 use crate::owner::waiters::Waiter;
-use crate::readiness::Watching;
 use crate::recover::yard_proof::KeeperFate;
-use crate::worktree::tasks::Environment;
+use crate::worktree::tasks::GitEnvironment;
 
 /// The first pause before another try; it doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -35,7 +35,7 @@ pub(super) struct Runtime {
     /// While its worktree is made: set to cancel that.
     pub(super) making: Option<Arc<AtomicBool>>,
     /// What git needs of the client's environment to remove the worktree.
-    pub(super) git_environment: Option<Environment>,
+    pub(super) git_environment: Option<GitEnvironment>,
     /// What the next keeper will be told, if the session is relaunched when it fails.
     pub(super) again: Option<Box<LaunchRequest>>,
     /// Whether the yard stores that, or its launch, for the next daemon.
@@ -62,7 +62,7 @@ pub(super) struct Runtime {
     /// When its gate was opened.
     pub(super) opened: Option<Instant>,
     /// Watches whether it is ready.
-    pub(super) watching: Option<Watching>,
+    pub(super) watching: Option<AbortOnDrop>,
     /// When its launch was admitted or left the queue; none once it runs, or if a former daemon admitted it.
     pub(super) accepted: Option<Instant>,
     /// When its stop was first requested.
@@ -87,9 +87,9 @@ pub(super) struct Runtime {
 pub(super) struct Followed {
     pub(super) handle: Handle,
     /// Reports its end.
-    pub(super) _following: Errand,
+    pub(super) _following: AbortOnDrop,
     /// Ends it, if a stop was requested.
-    pub(super) ending: Option<Errand>,
+    pub(super) ending: Option<AbortOnDrop>,
 }
 
 impl Runtime {

@@ -13,7 +13,7 @@ use crate::error::{Answer, ApiError, or_refuse};
 use crate::launch::request::LaunchRequest;
 use crate::owner::bus::Tether;
 use crate::owner::waiters::Waiter;
-use crate::worktree::tasks::{self, Environment, RemovalFailed, RequestedRemoval};
+use crate::worktree::tasks::{self, GitEnvironment, RequestedRemoval};
 use crate::worktree::worktrees::{self, SessionWorktree, WorktreeEvent};
 
 impl Owner {
@@ -40,7 +40,7 @@ impl Owner {
     }
 
     /// The environment of the client that a session's worktree was made with.
-    fn git_environment(&self, id: &SessionId) -> Option<&Environment> {
+    fn git_environment(&self, id: &SessionId) -> Option<&GitEnvironment> {
         self.runtimes.get(id).and_then(|runtime| runtime.git_environment.as_ref())
     }
 
@@ -141,7 +141,7 @@ impl Owner {
         &mut self,
         worktree: SessionWorktree,
         by: &str,
-        removed: Result<RequestedRemoval, RemovalFailed>,
+        removed: Result<RequestedRemoval, String>,
     ) -> Result<WorktreeLosses, ApiError> {
         let SessionWorktree { session: id, view, what } = worktree;
         let losses = match removed {

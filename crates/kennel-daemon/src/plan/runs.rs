@@ -181,7 +181,7 @@ impl PlanRun {
         self.set_timer(None);
     }
 
-    /// The end was written, or could not be written: answers everyone who waits for it.
+    /// The end is on record: answers the clients that wait for it.
     pub(crate) fn end_was_recorded(&mut self) {
         self.end_recorded = self.is_over();
         if self.end_recorded {

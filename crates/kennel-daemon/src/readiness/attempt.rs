@@ -1,16 +1,14 @@
 //! Connection attempts, repeated until one succeeds.
 
-use std::future::Future;
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::fd::AsRawFd;
-use rustix::fs::{Mode, OFlags};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-use super::observed::Observed;
+use crate::os::short_path;
 
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(5);
@@ -18,6 +16,33 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// … up to this: a local connection is cheap, and a client waits.
 const LAST_PAUSE: Duration = Duration::from_millis(300);
+
+/// What was seen last in place of the condition, for the event log.
+#[derive(Debug, Default)]
+pub(super) struct Observed(Mutex<Option<String>>);
+
+impl Observed {
+    pub(super) fn note(&self, what: impl Into<String>) {
+        // A panic elsewhere leaves the text intact.
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(what.into());
+    }
+
+    /// Notes the error of an attempt.
+    fn note_error(&self, error: &io::Error) {
+        self.note(match error.kind() {
+            io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+            io::ErrorKind::NotFound => "no such socket".to_owned(),
+            io::ErrorKind::UnexpectedEof => {
+                "the connection was closed without an answer".to_owned()
+            }
+            _ => error.to_string(),
+        });
+    }
+
+    pub(super) fn last(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 /// Repeats an attempt until it succeeds. The last error is noted, in case none ever does.
 pub(super) async fn until<F: Future<Output = io::Result<()>>>(
@@ -37,19 +62,14 @@ pub(super) async fn until<F: Future<Output = io::Result<()>>>(
     }
 }
 
-/// Connects to a socket.
 pub(super) async fn socket(path: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::NotFound.into());
     };
-    // By a descriptor of its folder, however long the path is.
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
-    let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
+    let (_folder, short) = short_path(folder, name)?;
     UnixStream::connect(short).await.map(drop)
 }
 
-/// Connects to a port.
 pub(super) async fn tcp(host: &str, port: u16) -> io::Result<()> {
     TcpStream::connect((host, port)).await.map(drop)
 }
@@ -66,8 +86,7 @@ mod tests {
         std::fs::create_dir(&deep).unwrap();
         let path = deep.join("a.sock");
         assert!(socket(&path).await.is_err());
-        let inside = rustix::fs::open(&deep, OFlags::PATH, Mode::empty()).unwrap();
-        let short = format!("/proc/self/fd/{}/a.sock", inside.as_raw_fd());
+        let (_folder, short) = short_path(&deep, "a.sock").unwrap();
         let listener = std::os::unix::net::UnixListener::bind(&short).unwrap();
         socket(&path).await.unwrap();
         drop(listener);
@@ -90,5 +109,17 @@ mod tests {
         .await;
         assert_eq!(left, 0);
         assert_eq!(observed.last().as_deref(), Some("no such socket"));
+    }
+
+    #[test]
+    fn the_last_observation_counts_in_plain_words() {
+        let observed = Observed::default();
+        assert_eq!(observed.last(), None);
+        observed.note_error(&io::ErrorKind::NotFound.into());
+        assert_eq!(observed.last().as_deref(), Some("no such socket"));
+        observed.note_error(&io::Error::from_raw_os_error(111));
+        assert_eq!(observed.last().as_deref(), Some("connection refused"));
+        observed.note_error(&io::Error::other("the last response was 404"));
+        assert_eq!(observed.last().as_deref(), Some("the last response was 404"));
     }
 }

@@ -7,10 +7,11 @@ use tokio::net::TcpStream;
 
 /// How much of a response is read at most.
 const LONGEST_HEAD: usize = 16 * 1024;
+const MAX_HEADERS: usize = 128;
 
-/// The address of a request.
+/// The server and the resource of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Address {
+pub(super) struct HttpTarget {
     host: String,
     port: u16,
     /// Host and port as in the URL.
@@ -19,7 +20,7 @@ pub(super) struct Address {
     target: String,
 }
 
-impl Address {
+impl HttpTarget {
     /// Parses `http://HOST[:PORT][/PATH][?QUERY][#…]`.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         let rest = url.strip_prefix("http://").ok_or_else(|| format!("{url:?} is not http://"))?;
@@ -31,12 +32,10 @@ impl Address {
             );
         }
         let bracketed = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-        let (host, port) = match bracketed {
-            Some((host, port)) => (host, port.strip_prefix(':')),
-            None => match authority.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (authority, None),
-            },
+        let (host, port) = match (bracketed, authority.split_once(':')) {
+            (Some((host, port)), _) => (host, port.strip_prefix(':')),
+            (None, Some((host, port))) => (host, Some(port)),
+            (None, None) => (authority, None),
         };
         if host.is_empty() {
             return Err(format!("{url:?} has no host"));
@@ -48,11 +47,8 @@ impl Address {
                 number.ok_or_else(|| format!("invalid port {text:?}: expected 1 to 65535"))?
             }
         };
-        let target = match target.chars().next() {
-            None => "/".to_owned(),
-            Some('?') => format!("/{target}"),
-            Some(_) => target.to_owned(),
-        };
+        let slash = if target.starts_with('/') { "" } else { "/" };
+        let target = format!("{slash}{target}");
         if !target.is_ascii() || target.contains(char::is_whitespace) {
             return Err(format!("{url:?} has characters that must be percent-encoded"));
         }
@@ -62,7 +58,7 @@ impl Address {
 
 /// Sends one request; succeeds if the response is 2xx.
 pub(super) async fn answers(url: &str) -> io::Result<()> {
-    let address = Address::parse(url).map_err(io::Error::other)?;
+    let address = HttpTarget::parse(url).map_err(io::Error::other)?;
     let mut stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
     let request = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: kennel\r\nAccept: */*\r\nConnection: close\r\n\r\n",
@@ -71,15 +67,15 @@ pub(super) async fn answers(url: &str) -> io::Result<()> {
     stream.write_all(request.as_bytes()).await?;
     let mut head = Vec::new();
     loop {
-        match verdict(&head)? {
-            Verdict::Status(200..=299) => return Ok(()),
-            Verdict::Status(other) => {
+        match status(&head)? {
+            Some(200..=299) => return Ok(()),
+            Some(other) => {
                 return Err(io::Error::other(format!("the last response was {other}")));
             }
-            Verdict::Unfinished if head.len() >= LONGEST_HEAD => {
+            None if head.len() >= LONGEST_HEAD => {
                 return Err(io::Error::other("a response without an end"));
             }
-            Verdict::Unfinished => {}
+            None => {}
         }
         if stream.read_buf(&mut head).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -87,35 +83,19 @@ pub(super) async fn answers(url: &str) -> io::Result<()> {
     }
 }
 
-/// What a response says so far.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use]
-enum Verdict {
-    Status(u16),
-    Unfinished,
-}
-
-fn verdict(mut text: &[u8]) -> io::Result<Verdict> {
+/// Returns the final status, once its line has arrived.
+fn status(mut head: &[u8]) -> io::Result<Option<u16>> {
     loop {
-        let Some(end) = text.iter().position(|byte| *byte == b'\n') else {
-            return Ok(Verdict::Unfinished);
-        };
-        let line = String::from_utf8_lossy(&text[..end]);
-        let mut words = line.trim_end().splitn(3, ' ');
-        let version = words.next().unwrap_or_default();
-        let status = words.next().and_then(|word| word.parse::<u16>().ok());
-        match status {
-            Some(status @ 200..=599) if version.starts_with("HTTP/1.") => {
-                return Ok(Verdict::Status(status));
-            }
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut response = httparse::Response::new(&mut headers);
+        let parsed = response.parse(head);
+        let parsed = parsed.map_err(|_| io::Error::other("the server does not speak HTTP/1"))?;
+        match (response.code, parsed) {
             // An interim response: the final one follows.
-            Some(100..=199) if version.starts_with("HTTP/1.") => {}
-            _ => return Err(io::Error::other("the server does not speak HTTP/1")),
+            (Some(100..=199), httparse::Status::Complete(length)) => head = &head[length..],
+            (Some(100..=199), httparse::Status::Partial) => return Ok(None),
+            (code, _) => return Ok(code),
         }
-        let Some(next) = text.windows(4).position(|window| window == b"\r\n\r\n") else {
-            return Ok(Verdict::Unfinished);
-        };
-        text = &text[next + 4..];
     }
 }
 
@@ -124,7 +104,7 @@ mod tests {
     use super::*;
 
     fn parsed(url: &str) -> (String, u16, String, String) {
-        let Address { host, port, authority, target } = Address::parse(url).unwrap();
+        let HttpTarget { host, port, authority, target } = HttpTarget::parse(url).unwrap();
         (host, port, authority, target)
     }
 
@@ -139,22 +119,22 @@ mod tests {
         assert_eq!(parsed("http://[::1]:8/"), is("::1", 8, "[::1]:8", "/"));
         for wrong in ["https://a", "http://", "http://:8", "http://a:b", "http://a/ü", "http://u@a"]
         {
-            assert!(Address::parse(wrong).is_err(), "{wrong}");
+            assert!(HttpTarget::parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn decides_as_soon_as_the_status_line_is_complete() {
-        let verdict = |text: &str| verdict(text.as_bytes()).ok();
-        assert_eq!(verdict(""), Some(Verdict::Unfinished));
-        assert_eq!(verdict("HTTP/1.1 20"), Some(Verdict::Unfinished));
-        assert_eq!(verdict("HTTP/1.1 204\r\n"), Some(Verdict::Status(204)));
-        assert_eq!(verdict("HTTP/1.0 503 not yet\n"), Some(Verdict::Status(503)));
+        let status = |text: &str| status(text.as_bytes()).ok();
+        assert_eq!(status(""), Some(None));
+        assert_eq!(status("HTTP/1.1 20"), Some(None));
+        assert_eq!(status("HTTP/1.1 204\r\n"), Some(Some(204)));
+        assert_eq!(status("HTTP/1.0 503 not yet\n"), Some(Some(503)));
         let early = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
-        assert_eq!(verdict(early), Some(Verdict::Unfinished));
-        assert_eq!(verdict(&format!("{early}HTTP/1.1 200 OK\r\n")), Some(Verdict::Status(200)));
-        assert_eq!(verdict("SSH-2.0-OpenSSH\r\n"), None);
-        assert_eq!(verdict("HTTP/1.1 abc\r\n"), None);
+        assert_eq!(status(early), Some(None));
+        assert_eq!(status(&format!("{early}HTTP/1.1 200 OK\r\n")), Some(Some(200)));
+        assert_eq!(status("SSH-2.0-OpenSSH\r\n"), None);
+        assert_eq!(status("HTTP/1.1 abc\r\n"), None);
     }
 
     #[tokio::test]

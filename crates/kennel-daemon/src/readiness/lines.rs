@@ -11,7 +11,7 @@ const LARGEST_PATTERN: usize = 1 << 20;
 /// The number of streams: terminal, standard output, standard error.
 const STREAMS: usize = 3;
 
-/// Compiles a pattern; the error is one line.
+/// Compiles a pattern. The error is one line.
 pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(pattern).size_limit(LARGEST_PATTERN).build();
     built.map_err(|error| match error {

@@ -8,10 +8,8 @@
 //! A watch has no state of its own: a new daemon starts another one, with the rest of the time.
 
 mod attempt;
-mod check;
 mod http;
 mod lines;
-mod observed;
 mod output;
 mod strip;
 
@@ -20,14 +18,38 @@ use std::time::{Duration, Instant};
 
 use kennel_core::Event;
 use kennel_keeper::fault::point;
-use kennel_types::{Readiness, SessionId};
+use kennel_types::{Readiness, SessionId, SessionSpec};
 use kennel_worktree::WorktreeRecord;
-use tokio::task::{AbortHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
+use self::attempt::Observed;
+use self::http::HttpTarget;
+use crate::error::ApiError;
 use crate::event_sender::{EventSender, SessionEvent};
+use crate::os::AbortOnDrop;
 
-pub(crate) use check::check;
-use observed::Observed;
+/// Checks whether the condition can be watched, before anything is made.
+pub(crate) fn check(spec: &SessionSpec) -> Result<(), ApiError> {
+    let wrong = |why: String| ApiError::invalid(format!("ready: {why}"));
+    // It may come as JSON fields: a condition that can't be written as text is invalid.
+    let text = spec.ready.to_string();
+    let again = text.parse::<Readiness>().map_err(|error| wrong(error.to_string()))?;
+    if again != spec.ready {
+        return Err(wrong(format!("invalid condition {text:?}")));
+    }
+    match &spec.ready {
+        Readiness::Line { pattern } => drop(lines::compile(pattern).map_err(wrong)?),
+        Readiness::Http { url } => drop(HttpTarget::parse(url).map_err(wrong)?),
+        Readiness::Socket { path }
+            if !path.starts_with('/') && spec.cwd.contains(char::REPLACEMENT_CHARACTER) =>
+        {
+            let why = format!("{path:?} is relative to a folder whose path is not UTF-8");
+            return Err(wrong(why).hint("give the absolute path of the socket"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
 
 /// The input of a watch.
 #[derive(Debug)]
@@ -47,21 +69,10 @@ pub(crate) struct Watch {
     pub(crate) owner: EventSender<SessionEvent>,
 }
 
-/// A running watch; dropping it ends it.
-#[derive(Debug)]
-pub(crate) struct Watching(AbortHandle);
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 impl Watch {
-    /// Starts the watch.
-    pub(crate) fn begin(self) -> Watching {
+    pub(crate) fn begin(self) -> AbortOnDrop {
         point("daemon.ready.begun");
-        Watching(tokio::spawn(self.run()).abort_handle())
+        AbortOnDrop::spawn(self.run())
     }
 
     async fn run(self) {
@@ -119,5 +130,42 @@ impl Watch {
                 format!("{url} answers")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(ready: Readiness) -> String {
+        let spec = SessionSpec { ready, cwd: "/".into(), ..SessionSpec::default() };
+        check(&spec).unwrap_err().problem().detail
+    }
+
+    #[test]
+    fn refuses_an_invalid_condition_by_name() {
+        let line = |pattern: &str| Readiness::Line { pattern: pattern.into() };
+        let said = refusal(line("up("));
+        assert!(said.contains("up(") && said.contains("unclosed group"), "{said}");
+        assert!(!said.contains('\n'), "{said}");
+        assert!(refusal(line("(a{1000}){1000}")).contains("too big"));
+        assert!(refusal(line("a\nb")).contains("control"));
+        assert!(refusal(line("")).contains("regular expression"));
+        assert!(refusal(Readiness::Tcp { host: "h".into(), port: 0 }).contains("port"));
+        assert!(refusal(Readiness::Socket { path: "a\0b".into() }).contains("control"));
+        let http = |url: &str| Readiness::Http { url: url.into() };
+        assert!(refusal(http("https://localhost/")).contains("can't check https"));
+        assert!(refusal(http("http://me:secret@localhost/")).contains("password"));
+        assert!(refusal(http("http://localhost:99999/")).contains("port"));
+    }
+
+    #[test]
+    fn a_path_below_a_folder_that_is_not_utf8_must_be_absolute() {
+        let ready = Readiness::Socket { path: "a.sock".into() };
+        let cwd = "/\u{fffd}".to_owned();
+        let mut spec = SessionSpec { ready, cwd, ..SessionSpec::default() };
+        assert!(check(&spec).is_err());
+        spec.ready = Readiness::Socket { path: "/a.sock".into() };
+        assert!(check(&spec).is_ok());
     }
 }

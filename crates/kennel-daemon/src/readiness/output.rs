@@ -9,12 +9,11 @@ use kennel_keeper::protocol::{KeeperReport, KeeperRequest, PeerRole};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use super::attempt::Observed;
 use super::lines::{Matcher, compile};
-use super::observed::Observed;
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
+use crate::os::home::JOURNAL;
 
-/// The journal's folder in that of the session.
-const JOURNAL: &str = "journal";
 /// The pause between reads if no keeper reports output: it has too many connections, or is about to end.
 const UNWOKEN: Duration = Duration::from_millis(250);
 /// The shortest pause between reads: the journal is not read for every line.
@@ -43,11 +42,12 @@ pub(super) async fn matched(folder: &Path, pattern: &str, observed: &Observed) -
     loop {
         // Before the read: later output wakes the task.
         waker.listen().await;
-        let (again, found) = match spawn_blocking(move || scan.go_on()).await {
-            Ok(looked) => looked,
-            // The daemon shuts down.
-            Err(_) => return std::future::pending().await,
-        };
+        let look = spawn_blocking(move || {
+            let found = scan.look();
+            (scan, found)
+        });
+        // It fails only if the daemon shuts down.
+        let Ok((again, found)) = look.await else { return std::future::pending().await };
         scan = again;
         match found {
             Ok(Some(found)) => return found,
@@ -73,11 +73,6 @@ struct Scan {
 
 impl Scan {
     /// Reads to the end, or to a line that matches. Blocks on the disk.
-    fn go_on(mut self) -> (Self, io::Result<Option<String>>) {
-        let found = self.look();
-        (self, found)
-    }
-
     fn look(&mut self) -> io::Result<Option<String>> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
@@ -127,7 +122,7 @@ impl Waker {
             return sleep(UNWOKEN).await;
         }
         sleep(SHORTEST).await;
-        if keeper.pass_over().is_err() {
+        if keeper.drop_pending().is_err() {
             self.keeper = None;
         }
     }

@@ -1,7 +1,7 @@
 //! Removing what a session leaves when its process tree is gone.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kennel_core::Event;
@@ -11,16 +11,19 @@ use kennel_pen::{Claim, Leftover, LeftoverEnd, PenName};
 use kennel_types::OwedKind;
 
 use crate::os::home::TOKEN_FILE;
+use crate::os::if_exists;
 
 /// How long a cgroup that should be empty may take to be removed.
 const CGROUP: Duration = Duration::from_secs(2);
+/// The pause between checks whether a dying keeper has released its cgroup.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Removes one thing that is owed; may be repeated. Blocks on the disk.
 pub(crate) fn clean_up(what: OwedKind, folder: &Path, name: &PenName) -> Event {
     point("daemon.clean_up.begun");
     let removed = match &what {
         OwedKind::RuntimeFiles => remove_runtime_files(folder),
-        OwedKind::PenFolder { path } => remove_pen(&PathBuf::from(path), name),
+        OwedKind::PenFolder { path } => remove_pen(Path::new(path), name),
         // That needs git: see `worktree`.
         OwedKind::Worktree { .. } => Err(io::Error::other("not a file or folder of the session")),
     };
@@ -36,38 +39,44 @@ fn remove_runtime_files(folder: &Path) -> io::Result<()> {
     // removed in the last minutes.
     for name in [KEEPER_SOCKET, TOKEN_FILE] {
         let path = folder.join(name);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let text = format!("{}: {error}", path.display());
-                return Err(io::Error::new(error.kind(), text));
-            }
-            _ => point("daemon.clean_up.file_removed"),
-        }
+        if_exists(std::fs::remove_file(&path)).map_err(|error| at(&path, &error))?;
+        point("daemon.clean_up.file_removed");
     }
     Ok(())
 }
 
 fn remove_pen(path: &Path, name: &PenName) -> io::Result<()> {
-    match Leftover::claim_path(path, name).map_err(io::Error::other)? {
-        Claim::Gone => Ok(()),
-        Claim::Held => Err(io::Error::other("its keeper still holds the cgroup")),
-        Claim::Ours(leftover) => match leftover.end(Instant::now() + CGROUP)? {
-            LeftoverEnd::Removed => Ok(()),
-            LeftoverEnd::StillAlive(pids) => {
-                Err(io::Error::other(format!("{} processes are left in its cgroup", pids.len())))
+    match end_leftover(path, name, Instant::now() + CGROUP)?.len() {
+        0 => Ok(()),
+        left => Err(io::Error::other(format!("{left} processes are left in its cgroup"))),
+    }
+}
+
+/// Ends a pen whose keeper is dead and removes its cgroup. Returns the processes that are left. Blocks.
+pub(crate) fn end_leftover(path: &Path, name: &PenName, deadline: Instant) -> io::Result<Vec<i32>> {
+    loop {
+        match Leftover::claim_path(path, name).map_err(io::Error::other)? {
+            Claim::Gone => return Ok(Vec::new()),
+            Claim::Ours(leftover) => {
+                return Ok(match leftover.end(deadline)? {
+                    LeftoverEnd::Removed => Vec::new(),
+                    LeftoverEnd::StillAlive(pids) => pids,
+                });
             }
-        },
+            // A killed keeper releases it when it exits.
+            Claim::Held if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            Claim::Held => return Err(io::Error::other("another process holds its cgroup")),
+        }
     }
 }
 
 /// Removes a session's folder with its contents. A folder that does not exist is not an error.
 pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(io::Error::new(error.kind(), format!("{}: {error}", folder.display())))
-        }
-        _ => Ok(()),
-    }
+    if_exists(std::fs::remove_dir_all(folder)).map_err(|error| at(folder, &error)).map(drop)
+}
+
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use kennel_core::{Event, PenEnd};
 use kennel_keeper::fault::point;
 use kennel_keeper::journal::{JournalItem, JournalReader, JournalWriter, LossReason};
 use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile};
-use kennel_pen::{Claim, HostSupport, Leftover, LeftoverEnd, PenName};
+use kennel_pen::{HostSupport, PenName};
 use kennel_sys::clone::DISMISSED;
 use kennel_sys::identity::{self, ProcessIdentity};
 use kennel_sys::pidfd::{self, SignalDelivery};
@@ -31,17 +31,15 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::keeper::link::KeeperSocket;
-use crate::keeper::lock::{self, Era, LockLook};
-use crate::keeper::lock_note::{self, NotedPen};
+use crate::keeper::lock::{self, Era, LockLook, NotedPen};
 use crate::keeper::process;
 use crate::keeper::request::KeeperConnection;
 use crate::keeper::translate::{self, TimeLimits};
-use crate::os::clock;
-use crate::os::proc;
+use crate::os::home::JOURNAL;
+use crate::os::{clock, if_exists, proc};
+use crate::recover::clean_up::end_leftover;
 use crate::recover::yard_proof::{Proof, YardProof};
 
-/// The folder of the output in the session's folder.
-const JOURNAL: &str = "journal";
 /// How long a killed keeper may take to be gone.
 const KEEPER: Duration = Duration::from_secs(5);
 /// How long a cgroup may take to be empty.
@@ -60,17 +58,13 @@ pub(crate) struct Ending {
     pub(crate) folder: PathBuf,
     /// The pen's cgroup, as far as it is known.
     pub(crate) cgroup: KnownCgroup,
-    /// A handle to the agent.
     pub(crate) agent: Option<Arc<OwnedFd>>,
-    /// The agent by its record.
     pub(crate) identity: Option<ProcessIdentity>,
     /// Whether its program was seen to run.
     pub(crate) opened: bool,
     /// The keeper's pid and the connection to it, unless they belong to different processes.
     pub(crate) keeper: Option<(i32, Arc<KeeperSocket>)>,
-    /// The yard of this daemon.
     pub(crate) yard: ProcessIdentity,
-    /// Whether it still answers.
     pub(crate) yard_lives: bool,
     pub(crate) proof: YardProof,
     pub(crate) limits: TimeLimits,
@@ -79,9 +73,7 @@ pub(crate) struct Ending {
 /// What is known of a pen's cgroup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KnownCgroup {
-    /// It has no cgroup.
     None,
-    /// It has this cgroup.
     At(PathBuf),
     /// It may have a cgroup, to be found by name.
     Somewhere,
@@ -89,19 +81,13 @@ pub(crate) enum KnownCgroup {
 
 /// Which yard was asked for the keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    /// None in this boot and pid namespace: there is no keeper.
-    Nobody,
+enum AskedYard {
+    /// No yard in this boot and pid namespace: there is no keeper.
+    None,
     /// This daemon's yard.
-    OurYard,
+    Ours,
     /// A yard that is dead.
-    FormerYard,
-}
-
-/// Whether one part of the pen is done with.
-enum Part {
-    Done,
-    Left(Vec<Survivor>),
+    Former,
 }
 
 impl Ending {
@@ -118,34 +104,30 @@ impl Ending {
 
     async fn end(&mut self) -> io::Result<Vec<Event>> {
         let asked = match lock::look(&self.folder)? {
-            LockLook::Held(None) | LockLook::Free(None) => Asked::Nobody,
-            LockLook::Held(Some((origin, era))) | LockLook::Free(Some((origin, era))) => {
-                match era {
-                    Era::Copied => {
-                        let why = "its folder was copied from another home".into();
-                        return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
-                    }
-                    Era::Bygone => Asked::Nobody,
-                    Era::Ours if origin.yard == self.yard && self.yard_lives => Asked::OurYard,
-                    Era::Ours => Asked::FormerYard,
-                }
+            LockLook::Held(None | Some((_, Era::Bygone)))
+            | LockLook::Free(None | Some((_, Era::Bygone))) => AskedYard::None,
+            LockLook::Held(Some((_, Era::Copied))) | LockLook::Free(Some((_, Era::Copied))) => {
+                let why = "its folder was copied from another home".into();
+                return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
+            }
+            LockLook::Held(Some((origin, Era::Ours)))
+            | LockLook::Free(Some((origin, Era::Ours))) => {
+                let is_ours = origin.yard == self.yard && self.yard_lives;
+                if is_ours { AskedYard::Ours } else { AskedYard::Former }
             }
             // If a process is on record, a missing lock proves nothing: the keeper may live.
-            LockLook::Missing if self.identity.is_some() => Asked::FormerYard,
+            LockLook::Missing if self.identity.is_some() => AskedYard::Former,
             // The lock was not made yet, or was removed. The proof below the yard decides.
-            LockLook::Missing => Asked::OurYard,
+            LockLook::Missing => AskedYard::Ours,
         };
-        if let Part::Left(survivors) = self.end_keeper().await? {
+        if let Some(survivors) = self.end_keeper().await? {
             return Ok(vec![still_alive(survivors)]);
         }
         point("daemon.end_pen.keeper_ended");
         self.learn_from_note()?;
         if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME_FILE))? {
             // The keeper had seen the pen empty before it ended.
-            let pen = match &self.cgroup {
-                KnownCgroup::At(path) => path.to_str(),
-                KnownCgroup::None | KnownCgroup::Somewhere => None,
-            };
+            let pen = if let KnownCgroup::At(path) = &self.cgroup { path.to_str() } else { None };
             let owes = translate::owed(&outcome, pen).map(|what| Event::Owes { what });
             return Ok(owes.into_iter().chain([translate::gone(&outcome, self.limits)]).collect());
         }
@@ -155,7 +137,10 @@ impl Ending {
         };
         point("daemon.end_pen.cgroup_ended");
         let event = self.end_rest(asked, had_cgroup).await?;
-        if event_is_end(&event) && !self.was_never_opened()? {
+        // No process will write to its journal any more.
+        let is_end =
+            matches!(event, Event::PenEnded(PenEnd::Empty { .. } | PenEnd::Unobservable { .. }));
+        if is_end && !self.was_never_opened()? {
             let (name, journal) = (self.name.clone(), self.folder.join(JOURNAL));
             let marked = spawn_blocking(move || mark_gap(&journal));
             if let Err(error) = marked.await.map_err(io::Error::other)? {
@@ -167,7 +152,7 @@ impl Ending {
 
     /// Takes from the keeper's note what the register lacks; it was written before the gate was opened.
     fn learn_from_note(&mut self) -> io::Result<()> {
-        let Some(note) = lock_note::read(&self.folder)? else { return Ok(()) };
+        let Some(note) = lock::read_note(&self.folder)? else { return Ok(()) };
         self.identity = self.identity.take().or(note.agent);
         if self.cgroup == KnownCgroup::Somewhere {
             self.cgroup = match note.pen {
@@ -179,8 +164,8 @@ impl Ending {
         Ok(())
     }
 
-    /// Makes sure that the keeper is dead: then its lock is free.
-    async fn end_keeper(&self) -> io::Result<Part> {
+    /// Makes sure that the keeper is dead: then its lock is free. Returns what can't be ended.
+    async fn end_keeper(&self) -> io::Result<Option<Vec<Survivor>>> {
         let deadline = Instant::now() + KEEPER;
         loop {
             let held = match lock::look(&self.folder)? {
@@ -190,7 +175,7 @@ impl Ending {
                 LockLook::Missing => self.is_connected()?,
             };
             if !held {
-                return Ok(Part::Done);
+                return Ok(None);
             }
             let Some((pid, handle)) = self.keeper_handle()? else {
                 if Instant::now() >= deadline {
@@ -207,7 +192,7 @@ impl Ending {
                 // It hangs in the kernel. Its processes are ended without it.
                 let struck = spawn_blocking(move || proc::kill_tree(pid, handle));
                 struck.await.map_err(io::Error::other)??;
-                return Ok(Part::Left(proc::survivor(pid).into_iter().collect()));
+                return Ok(Some(proc::survivor(pid).into_iter().collect()));
             }
         }
     }
@@ -221,9 +206,9 @@ impl Ending {
 
     /// Returns a handle to the keeper, if it is proven to be the keeper's.
     fn keeper_handle(&self) -> io::Result<Option<(i32, OwnedFd)>> {
-        if let Ok(conversation) = KeeperConnection::begin(&self.folder) {
-            let pid = conversation.peer()?;
-            if let Some(handle) = process::open(pid, conversation.as_fd())? {
+        if let Ok(connection) = KeeperConnection::begin(&self.folder) {
+            let pid = connection.peer()?;
+            if let Some(handle) = process::open(pid, connection.as_fd())? {
                 return Ok(Some((pid, handle)));
             }
         }
@@ -245,8 +230,9 @@ impl Ending {
                 }
             };
             for folder in &folders {
-                if let Part::Left(survivors) = end_folder(folder, &name, deadline)? {
-                    return Ok(Err(survivors));
+                let left = end_leftover(folder, &name, deadline)?;
+                if !left.is_empty() {
+                    return Ok(Err(left.into_iter().filter_map(proc::survivor).collect()));
                 }
             }
             Ok(Ok(!folders.is_empty()))
@@ -256,10 +242,10 @@ impl Ending {
     }
 
     /// Ends the processes that were not in the cgroup, and proves that none is left.
-    async fn end_rest(&mut self, asked: Asked, had_cgroup: bool) -> io::Result<Event> {
+    async fn end_rest(&mut self, asked: AskedYard, had_cgroup: bool) -> io::Result<Event> {
         match asked {
-            Asked::Nobody => {}
-            Asked::OurYard => {
+            AskedYard::None => {}
+            AskedYard::Ours => {
                 // The yard may have been stopped.
                 if let Some(yard) = self.yard.open()? {
                     let _sent_or_gone = pidfd::send(&yard, Signal::CONT)?;
@@ -273,12 +259,12 @@ impl Ending {
                     return Ok(still_alive(survivors));
                 }
             }
-            Asked::FormerYard => {
+            AskedYard::Former => {
                 self.end_agent().await?;
                 // A process behind a closed gate exits when the keeper that could open it is gone.
                 if !had_cgroup && !self.was_never_opened()? {
-                    let why = "keeper and yard are dead, and its pen had no cgroup: whether \
-                               somebody is left can't be seen any more";
+                    let why = "its keeper and its yard are dead, and its pen had no cgroup: whether a process is \
+                               left can't be seen any more";
                     return Ok(Event::PenEnded(PenEnd::Unobservable { why: why.into() }));
                 }
             }
@@ -322,9 +308,9 @@ impl Ending {
         }
         let agent = self.agent.as_ref();
         let ended = agent.and_then(|agent| pidfd::ended(agent.as_fd()));
-        // One that died behind its gate has a status too, but that is no program's.
-        let told = ended.filter(|ended| self.opened || *ended != WaitStatus::Code(DISMISSED));
-        Ok(told.map(translate::exit_by_kernel))
+        // A process that died behind its gate has a status too, but not a program's.
+        let ended = ended.filter(|ended| self.opened || *ended != WaitStatus::Code(DISMISSED));
+        Ok(ended.map(translate::exit_by_kernel))
     }
 
     /// Whether the keeper's files show that it did not get as far as creating a process: first it reserves the space for
@@ -336,18 +322,10 @@ impl Ending {
         if !self.folder.join(OUTCOME_FILE).try_exists()? {
             return Ok(true);
         }
-        match std::fs::read_to_string(self.folder.join(lock::LOCK)) {
-            Ok(note) => Ok(!note.lines().any(|line| line.starts_with("agent "))),
-            // The file may be removed already.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        let note = if_exists(std::fs::read_to_string(self.folder.join(lock::LOCK)))?;
+        // The file may be removed already.
+        Ok(note.is_some_and(|note| !note.lines().any(|line| line.starts_with("agent "))))
     }
-}
-
-/// Whether no process will write to its journal any more.
-fn event_is_end(event: &Event) -> bool {
-    matches!(event, Event::PenEnded(PenEnd::Empty { .. } | PenEnd::Unobservable { .. }))
 }
 
 /// Marks, once, that output was lost which the killed keeper had read and not written.
@@ -363,23 +341,4 @@ fn mark_gap(journal: &Path) -> io::Result<()> {
 
 fn still_alive(survivors: Vec<Survivor>) -> Event {
     Event::PenEnded(PenEnd::StillAlive { survivors })
-}
-
-fn end_folder(folder: &Path, name: &PenName, deadline: std::time::Instant) -> io::Result<Part> {
-    loop {
-        match Leftover::claim_path(folder, name).map_err(io::Error::other)? {
-            Claim::Gone => return Ok(Part::Done),
-            Claim::Ours(leftover) => {
-                return Ok(match leftover.end(deadline)? {
-                    LeftoverEnd::Removed => Part::Done,
-                    LeftoverEnd::StillAlive(pids) => {
-                        Part::Left(pids.into_iter().filter_map(proc::survivor).collect())
-                    }
-                });
-            }
-            // The killed keeper releases it when it exits.
-            Claim::Held if std::time::Instant::now() < deadline => std::thread::sleep(PAUSE),
-            Claim::Held => return Err(io::Error::other("another process holds its cgroup")),
-        }
-    }
 }

@@ -8,13 +8,13 @@
 //! ```
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use kennel_core::Probe;
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{
-    KeeperReport, KeeperRequest, KeeperState, OUTCOME_FILE, OutcomeFile, PeerRole,
+    KeeperReport, KeeperRequest, KeeperState, OUTCOME_FILE, Outcome, OutcomeFile, PeerRole,
 };
 use kennel_sys::identity::ProcessStat;
 use kennel_sys::pidfd;
@@ -24,8 +24,7 @@ use rustix::process::Signal;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::keeper::link::KeeperSocket;
-use crate::keeper::lock::{self, Era, LockLook};
-use crate::keeper::lock_note::{self, NotedPen};
+use crate::keeper::lock::{self, Era, LockLook, NotedPen};
 use crate::keeper::process;
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::keeper::translate::{self, TimeLimits};
@@ -37,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The input of a probe.
 #[derive(Debug)]
-pub(crate) struct Search {
+pub(crate) struct LaunchProbe {
     pub(crate) folder: PathBuf,
     /// The secret that its keeper must know.
     pub(crate) token: String,
@@ -54,7 +53,7 @@ pub(crate) struct Search {
 
 /// The result of a probe.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ProbeResult {
     pub(crate) probe: Probe,
     /// Its keeper, if it lives.
     pub(crate) keeper: Option<FoundKeeper>,
@@ -75,22 +74,22 @@ pub(crate) struct FoundKeeper {
     pub(crate) agent: Option<OwnedFd>,
 }
 
-impl From<Probe> for Found {
+impl From<Probe> for ProbeResult {
     fn from(probe: Probe) -> Self {
         Self { probe, keeper: None, ended_ms: None, owes: None, opened: None }
     }
 }
 
-impl Search {
+impl LaunchProbe {
     /// Probes the launch; a failure proves nothing.
-    pub(crate) async fn run(self) -> Found {
+    pub(crate) async fn run(self) -> ProbeResult {
         point("daemon.adopt.probe");
         let found = self.look().await;
         point("daemon.adopt.probed");
         found.unwrap_or_else(|error| Probe::Failed { why: error.to_string() }.into())
     }
 
-    async fn look(&self) -> io::Result<Found> {
+    async fn look(&self) -> io::Result<ProbeResult> {
         let deadline = Instant::now() + self.patience;
         loop {
             match lock::look(&self.folder)? {
@@ -99,47 +98,47 @@ impl Search {
                 LockLook::Held(_) => {}
             }
             match KeeperConnection::begin(&self.folder) {
-                Ok(conversation) => return self.ask(conversation, deadline).await,
-                // It is about to listen, or to end. The queue of a stopped process may be full.
-                Err(KeeperRequestError::NotListening) if Instant::now() < deadline => {
-                    sleep(PAUSE).await
-                }
+                Ok(connection) => return self.ask(connection, deadline).await,
                 Err(_) if Instant::now() >= deadline => return Ok(self.silent()),
+                // It is about to listen, or to end. The queue of a stopped process may be full.
                 Err(_) => sleep(PAUSE).await,
             }
         }
     }
 
     /// No keeper exists or will exist.
-    fn without_keeper(&self, era: Option<Era>) -> io::Result<Found> {
+    fn without_keeper(&self, era: Option<Era>) -> io::Result<ProbeResult> {
         if let Some(outcome) = OutcomeFile::read(&self.folder.join(OUTCOME_FILE))? {
-            return Ok(found_outcome(&outcome, noted_pen(&self.folder)?.as_deref(), self.limits));
+            let pen = match lock::read_note(&self.folder)?.and_then(|note| note.pen) {
+                Some(NotedPen::Cgroup(path)) => Some(path.display().to_string()),
+                Some(NotedPen::Subtree) | None => None,
+            };
+            return Ok(found_outcome(&outcome, pen.as_deref(), self.limits));
         }
-        let bygone = match era {
-            Some(era) => era == Era::Bygone,
-            None => self.rebooted,
-        };
+        let bygone = era.map_or(self.rebooted, |era| era == Era::Bygone);
         Ok(if bygone { Probe::Rebooted } else { Probe::NoKeeper }.into())
     }
 
     /// The keeper lives and does not answer. That is no reason to end a session without a stop request; but a stop does
     /// not wait for such a keeper.
-    fn silent(&self) -> Found {
-        if self.stop_wanted {
-            return Probe::Silent.into();
-        }
-        Probe::Failed { why: "its keeper does not answer".into() }.into()
+    fn silent(&self) -> ProbeResult {
+        let why = "its keeper does not answer".into();
+        if self.stop_wanted { Probe::Silent } else { Probe::Failed { why } }.into()
     }
 
-    async fn ask(&self, conversation: KeeperConnection, deadline: Instant) -> io::Result<Found> {
-        let peer = conversation.peer()?;
+    async fn ask(
+        &self,
+        connection: KeeperConnection,
+        deadline: Instant,
+    ) -> io::Result<ProbeResult> {
+        let peer = connection.peer()?;
         let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
         let answered = {
-            let mut answer = std::pin::pin!(state_of(&conversation));
+            let mut answer = std::pin::pin!(state_of(&connection));
             match timeout_at(half, &mut answer).await {
                 Ok(answered) => Ok(answered),
                 Err(_) => {
-                    wake(peer, &conversation)?;
+                    wake(peer, &connection)?;
                     timeout_at(deadline, &mut answer).await
                 }
             }
@@ -148,11 +147,11 @@ impl Search {
             Err(_) => {
                 // A task that ends the pen without the keeper identifies it by this connection.
                 let pid = self.child_of_yard(peer)?;
-                let socket = conversation.into_socket();
+                let socket = connection.into_socket();
                 let keeper = Some(FoundKeeper { socket, pid, agent: None });
-                return Ok(Found { keeper, ..self.silent() });
+                return Ok(ProbeResult { keeper, ..self.silent() });
             }
-            // It has just ended, or is another program: the next probe will tell.
+            // It has just ended, or is another program: the next probe will show it.
             Ok(Err(error)) => return Ok(Probe::Failed { why: error.to_string() }.into()),
             Ok(Ok(answer)) => answer,
         };
@@ -164,7 +163,7 @@ impl Search {
             state.identity = state.identity.map(|agents| agents.seen_from_here(agent.as_fd()));
         }
         let pid = self.child_of_yard(peer)?;
-        let keeper = Some(FoundKeeper { socket: conversation.into_socket(), pid, agent });
+        let keeper = Some(FoundKeeper { socket: connection.into_socket(), pid, agent });
         let pen = state.cgroup.as_ref().map(|path| path.display().to_string());
         let over = state
             .outcome
@@ -173,7 +172,7 @@ impl Search {
         let opened = state.open_for_ms.map(Duration::from_millis);
         let opened = opened.and_then(|ago| std::time::Instant::now().checked_sub(ago));
         let found = over.unwrap_or_else(|| translate::probe(&state, self.limits).into());
-        Ok(Found { keeper, opened, ..found })
+        Ok(ProbeResult { keeper, opened, ..found })
     }
 
     /// Returns the yard's child: for a keeper in a pid namespace of its own that is its parent.
@@ -185,13 +184,14 @@ impl Search {
     }
 }
 
-type Answer = (String, Box<KeeperState>, Option<OwnedFd>);
-
-async fn state_of(conversation: &KeeperConnection) -> Result<Answer, KeeperRequestError> {
-    let greeting = conversation.greet(PeerRole::Daemon).await?;
+/// Returns the keeper's token, its state, and a handle to the agent.
+async fn state_of(
+    connection: &KeeperConnection,
+) -> Result<(String, Box<KeeperState>, Option<OwnedFd>), KeeperRequestError> {
+    let greeting = connection.greet(PeerRole::Daemon).await?;
     tracing::debug!(version = greeting.version, "a keeper answers");
-    conversation.say(&KeeperRequest::Status).await?;
-    conversation
+    connection.say(&KeeperRequest::Status).await?;
+    connection
         .hear(|report, mut descriptors| match report {
             KeeperReport::State(state) => Some((greeting.token.clone(), state, descriptors.pop())),
             _ => None,
@@ -200,39 +200,24 @@ async fn state_of(conversation: &KeeperConnection) -> Result<Answer, KeeperReque
 }
 
 /// Wakes the keeper, which may have been stopped.
-fn wake(peer: i32, conversation: &KeeperConnection) -> io::Result<()> {
-    if let Some(handle) = process::open(peer, conversation.as_fd())? {
+fn wake(peer: i32, connection: &KeeperConnection) -> io::Result<()> {
+    if let Some(handle) = process::open(peer, connection.as_fd())? {
         let _woken_or_gone = pidfd::send(handle, Signal::CONT)?;
     }
     Ok(())
 }
 
-fn found_outcome(
-    outcome: &kennel_keeper::protocol::Outcome,
-    pen: Option<&str>,
-    limits: TimeLimits,
-) -> Found {
+fn found_outcome(outcome: &Outcome, pen: Option<&str>, limits: TimeLimits) -> ProbeResult {
     let (exit, reason) = translate::end_of(outcome, limits);
-    Found {
-        probe: Probe::Over { exit, reason },
-        keeper: None,
-        ended_ms: Some(outcome.ended_ms),
-        owes: translate::owed(outcome, pen),
-        opened: None,
-    }
-}
-
-/// Returns the pen's folder from the keeper's note.
-fn noted_pen(folder: &Path) -> io::Result<Option<String>> {
-    Ok(match lock_note::read(folder)?.and_then(|note| note.pen) {
-        Some(NotedPen::Cgroup(path)) => Some(path.display().to_string()),
-        Some(NotedPen::Subtree) | None => None,
-    })
+    let (ended_ms, owes) = (Some(outcome.ended_ms), translate::owed(outcome, pen));
+    ProbeResult { ended_ms, owes, ..Probe::Over { exit, reason }.into() }
 }
 
 #[cfg(test)]
 mod tests {
-    use kennel_keeper::protocol::{Cause, Outcome};
+    use std::path::Path;
+
+    use kennel_keeper::protocol::Cause;
     use kennel_pen::Status;
     use kennel_types::Exit;
 
@@ -240,8 +225,8 @@ mod tests {
 
     use super::*;
 
-    fn search(folder: &Path) -> Search {
-        Search {
+    fn search(folder: &Path) -> LaunchProbe {
+        LaunchProbe {
             folder: folder.to_owned(),
             token: "t".into(),
             limits: TimeLimits::default(),
@@ -261,12 +246,12 @@ mod tests {
     #[tokio::test]
     async fn a_free_lock_means_no_keeper_and_an_outcome_counts() {
         let folder = tempfile::tempdir().unwrap();
-        let probe = |search: Search| async { search.run().await.probe };
+        let probe = |search: LaunchProbe| async { search.run().await.probe };
         assert_eq!(probe(search(folder.path())).await, Probe::NoKeeper);
-        let bygone = Search { rebooted: true, ..search(folder.path()) };
+        let bygone = LaunchProbe { rebooted: true, ..search(folder.path()) };
         assert_eq!(probe(bygone).await, Probe::Rebooted);
         drop(lock::make(folder.path(), &me()).unwrap());
-        let ours = Search { rebooted: true, ..search(folder.path()) };
+        let ours = LaunchProbe { rebooted: true, ..search(folder.path()) };
         assert_eq!(probe(ours).await, Probe::NoKeeper, "the launch itself is of this boot");
         let file = OutcomeFile::reserve(&folder.path().join(OUTCOME_FILE)).unwrap();
         assert_eq!(probe(search(folder.path())).await, Probe::NoKeeper, "only room for one");
@@ -305,7 +290,7 @@ mod tests {
         let _held = lock::make(folder.path(), &me()).unwrap();
         let found = search(folder.path()).run().await;
         assert!(matches!(found.probe, Probe::Failed { .. }), "{found:?}");
-        let wanted = Search { stop_wanted: true, ..search(folder.path()) };
+        let wanted = LaunchProbe { stop_wanted: true, ..search(folder.path()) };
         assert_eq!(wanted.run().await.probe, Probe::Silent);
     }
 }

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use kennel_pen::{HostSupport, Leftover, LeftoverEnd, PenName};
 use kennel_sys::identity::ProcessStat;
 use kennel_sys::pidfd;
-use kennel_types::api::{EndStraysRequest, StrayRef, StrayView, StraysEnded, StraysView};
+use kennel_types::api::{StrayRef, StrayView, StraysEnded, StraysView};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
-use crate::os::home::Home;
+use crate::os::home::HomeDir;
 use crate::os::proc;
-use crate::recover::census::SessionCensus;
+use crate::recover::census::{LiveSession, SessionCensus};
 
 /// How long the processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ enum Belongs {
 }
 
 /// Finds the strays. Blocks.
-pub(crate) fn find(home: &Home, census: &SessionCensus) -> io::Result<StraysView> {
+pub(crate) fn find(home: &HomeDir, census: &SessionCensus) -> io::Result<StraysView> {
     let mut found = StraysView::default();
     for leftover in strayed_pens(home, census)? {
         let session = leftover.name().session.to_string();
@@ -55,13 +55,13 @@ pub(crate) fn find(home: &Home, census: &SessionCensus) -> io::Result<StraysView
 }
 
 /// Which strays are ended.
-enum Meant<'a> {
+pub(crate) enum StraySelection<'a> {
     All,
     Of(&'a str),
     These(&'a [StrayRef]),
 }
 
-impl Meant<'_> {
+impl StraySelection<'_> {
     fn has(&self, session: &str, pid: i32) -> bool {
         match self {
             Self::All => true,
@@ -80,60 +80,41 @@ impl Meant<'_> {
     }
 }
 
-/// Ends all strays, or the given ones, and returns the result. Blocks.
+/// Ends the selected strays and returns the result. Blocks.
 pub(crate) fn end(
-    home: &Home,
+    home: &HomeDir,
     census: &SessionCensus,
-    request: &EndStraysRequest,
+    selected: &StraySelection<'_>,
 ) -> io::Result<StraysEnded> {
-    end_those(home, census, &request.only.as_deref().map_or(Meant::All, Meant::These))
-}
-
-/// Ends the strays of one session. Blocks.
-pub(crate) fn end_of(
-    home: &Home,
-    census: &SessionCensus,
-    session: &str,
-) -> io::Result<StraysEnded> {
-    end_those(home, census, &Meant::Of(session))
-}
-
-fn end_those(home: &Home, census: &SessionCensus, meant: &Meant<'_>) -> io::Result<StraysEnded> {
     let mut strays = find(home, census)?.strays;
-    strays.retain(|stray| meant.has(&stray.session, stray.pid));
+    strays.retain(|stray| selected.has(&stray.session, stray.pid));
     let deadline = Instant::now() + PATIENCE;
     for leftover in strayed_pens(home, census)? {
-        if !meant.has_pen(leftover.name().session.as_str(), &leftover.pids()?) {
+        if !selected.has_pen(leftover.name().session.as_str(), &leftover.pids()?) {
             continue;
         }
         if let LeftoverEnd::StillAlive(pids) = leftover.end(deadline)? {
             tracing::warn!(pen = %leftover.name(), ?pids, "can't end a stray pen so far");
         }
     }
-    let mut result = StraysEnded::default();
-    for stray in strays {
-        let gone = match end_one(&stray, home, deadline) {
-            Ok(gone) => gone,
-            Err(error) => {
-                tracing::warn!(pid = stray.pid, %error, "can't end a stray");
-                false
-            }
-        };
-        let place = if gone { &mut result.ended } else { &mut result.still_alive };
-        place.push(stray);
-    }
-    Ok(result)
+    let (ended, still_alive) = strays.into_iter().partition(|stray| {
+        end_one(stray, home, deadline).unwrap_or_else(|error| {
+            tracing::warn!(pid = stray.pid, %error, "can't end a stray");
+            false
+        })
+    });
+    Ok(StraysEnded { ended, still_alive })
 }
 
 /// Returns the pens whose owner is dead and whose session is not live.
-pub(crate) fn strayed_pens(home: &Home, census: &SessionCensus) -> io::Result<Vec<Leftover>> {
+pub(crate) fn strayed_pens(home: &HomeDir, census: &SessionCensus) -> io::Result<Vec<Leftover>> {
     let mut pens = HostSupport::leftovers(&home.id).map_err(io::Error::other)?;
     pens.retain(|pen| !census.live.contains_key(pen.name().session.as_str()));
     Ok(pens)
 }
 
 /// Returns the processes that have the cookie of this home, with the session that it names.
-fn marked(home: &Home, census: &SessionCensus) -> io::Result<Vec<(i32, String)>> {
+fn marked(home: &HomeDir, census: &SessionCensus) -> io::Result<Vec<(i32, String)>> {
     let own = rustix::process::geteuid();
     let mut marked = Vec::new();
     for pid in proc::pids()? {
@@ -154,7 +135,7 @@ fn marked(home: &Home, census: &SessionCensus) -> io::Result<Vec<(i32, String)>>
 fn belongs(
     pid: i32,
     session: &str,
-    home: &Home,
+    home: &HomeDir,
     census: &SessionCensus,
     parents: &HashMap<i32, i32>,
 ) -> Belongs {
@@ -163,18 +144,18 @@ fn belongs(
     }
     match census.live.get(session) {
         None => Belongs::Stray,
-        Some(pack) if pack.lost => Belongs::Stray,
-        Some(pack) => match pack.keeper {
-            Some(keeper) if proc::descends(pid, keeper, parents) => Belongs::Elsewhere,
-            // Without a keeper it can't be decided; the session is being probed.
-            None => Belongs::Elsewhere,
-            Some(_) => Belongs::Outside,
-        },
+        Some(session) if session.lost => Belongs::Stray,
+        // Without a keeper it can't be decided; the session is being probed.
+        Some(LiveSession { keeper: None, .. }) => Belongs::Elsewhere,
+        Some(LiveSession { keeper: Some(keeper), .. }) => {
+            let inside = proc::descends(pid, *keeper, parents);
+            if inside { Belongs::Elsewhere } else { Belongs::Outside }
+        }
     }
 }
 
 /// Whether it is in a pen of this home: then it is handled with that pen.
-fn is_in_a_pen(pid: i32, home: &Home) -> bool {
+fn is_in_a_pen(pid: i32, home: &HomeDir) -> bool {
     let Some(cgroup) = proc::cgroup(pid) else { return false };
     cgroup.split('/').filter_map(PenName::parse).any(|name| name.home == home.id)
 }
@@ -191,7 +172,7 @@ fn view(pid: i32, session: &str, mark: &str) -> Option<StrayView> {
 }
 
 /// Ends one stray if it is still the same process; returns whether it is gone.
-fn end_one(stray: &StrayView, home: &Home, deadline: Instant) -> io::Result<bool> {
+fn end_one(stray: &StrayView, home: &HomeDir, deadline: Instant) -> io::Result<bool> {
     let Some(handle) = pidfd::open(stray.pid)? else { return Ok(true) };
     if pidfd::has_ended(handle.as_fd())? {
         return Ok(true);
@@ -224,10 +205,9 @@ mod tests {
     use kennel_pen::{HOME_COOKIE, HomeId, SESSION_COOKIE};
 
     use super::*;
-    use crate::recover::census::LiveSession;
 
     /// A process with the cookie of this home and session.
-    fn marked(home: &Home, session: &str) -> std::process::Child {
+    fn marked(home: &HomeDir, session: &str) -> std::process::Child {
         let mut command = Command::new("sleep");
         command.arg("1000").env(HOME_COOKIE, home.id.as_str()).env(SESSION_COOKIE, session);
         command.spawn().unwrap()
@@ -239,8 +219,8 @@ mod tests {
 
     #[test]
     fn ends_only_marked_processes_without_a_session() {
-        let home = Home { folder: "/none".into(), id: HomeId::random().unwrap() };
-        let other = Home { folder: "/other".into(), id: HomeId::random().unwrap() };
+        let home = HomeDir { folder: "/none".into(), id: HomeId::random().unwrap() };
+        let other = HomeDir { folder: "/other".into(), id: HomeId::random().unwrap() };
         let mut stray = marked(&home, "gone");
         let mut foreign = marked(&other, "gone");
         let mut kept = marked(&home, "live");
@@ -265,12 +245,12 @@ mod tests {
         assert_eq!(found.strays[0].mark, "cookie");
         // Processes that are not named, or only have the pid of another, are left alone.
         let only = |session: &str| StrayRef { pid: pid(&stray), session: session.to_owned() };
-        let request = |only| EndStraysRequest { only: Some(only) };
         for others in [vec![], vec![only("other")]] {
-            assert_eq!(end(&home, &census, &request(others)).unwrap(), StraysEnded::default());
+            let selected = StraySelection::These(&others);
+            assert_eq!(end(&home, &census, &selected).unwrap(), StraysEnded::default());
         }
-        let named = request(vec![only("gone"), StrayRef { pid: pid(&outside), ..only("away") }]);
-        let ended = end(&home, &census, &named).unwrap();
+        let named = [only("gone"), StrayRef { pid: pid(&outside), ..only("away") }];
+        let ended = end(&home, &census, &StraySelection::These(&named)).unwrap();
         assert_eq!(pids(&ended.ended), [pid(&stray)]);
         assert!(ended.still_alive.is_empty());
         stray.wait().unwrap();
@@ -283,13 +263,13 @@ mod tests {
 
     #[test]
     fn ends_what_is_left_of_a_lost_session() {
-        let home = Home { folder: "/none".into(), id: HomeId::random().unwrap() };
+        let home = HomeDir { folder: "/none".into(), id: HomeId::random().unwrap() };
         let mut child = marked(&home, "lost");
         let mut census = SessionCensus::default();
         census.live.insert("lost".into(), LiveSession { keeper: None, lost: true });
         let patience = Instant::now() + Duration::from_secs(20);
         while find(&home, &census).unwrap().strays.is_empty() && Instant::now() < patience {}
-        assert_eq!(end_those(&home, &census, &Meant::All).unwrap().ended.len(), 1);
+        assert_eq!(end(&home, &census, &StraySelection::All).unwrap().ended.len(), 1);
         child.wait().unwrap();
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use kennel_keeper::KeeperClientError;
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest, LaunchStage, PeerRole};
-use kennel_pen::{Claim, HostSupport, Leftover, LeftoverEnd};
+use kennel_pen::{HostSupport, LeftoverEnd};
 use kennel_types::SessionId;
 use tokio::task::spawn_blocking;
 
@@ -19,9 +19,10 @@ use crate::event_sender::EventSender;
 use crate::keeper::lock::{self, Era, LockLook};
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::metrics::DaemonMetrics;
-use crate::os::home::Home;
+use crate::os::home::HomeDir;
+use crate::os::if_exists;
 use crate::recover::census::{RecoveryRequest, SessionCensus};
-use crate::recover::clean_up::remove_folder;
+use crate::recover::clean_up::{end_leftover, remove_folder};
 use crate::recover::strays;
 
 /// How long a keeper may take to leave.
@@ -33,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Sweeps once.
 pub(crate) async fn sweep(
-    home: Home,
+    home: HomeDir,
     owner: EventSender<RecoveryRequest>,
     metrics: Arc<DaemonMetrics>,
 ) {
@@ -42,12 +43,12 @@ pub(crate) async fn sweep(
         tracing::warn!(%error, "can't look for folders without a session");
     }
     if let Err(error) = sweep_pens(&home, &owner, &metrics).await {
-        tracing::warn!(%error, "pens without a session can't be looked for");
+        tracing::warn!(%error, "can't look for pens without a session");
     }
     point("daemon.adopt.swept");
 }
 
-async fn sweep_folders(home: &Home, owner: &EventSender<RecoveryRequest>) -> io::Result<()> {
+async fn sweep_folders(home: &HomeDir, owner: &EventSender<RecoveryRequest>) -> io::Result<()> {
     // The folders are listed first: a session is known before its folder is made.
     let listed = list(&home.sessions())?;
     let census = SessionCensus::take(owner).await?;
@@ -64,19 +65,15 @@ async fn sweep_folders(home: &Home, owner: &EventSender<RecoveryRequest>) -> io:
 }
 
 fn list(sessions: &Path) -> io::Result<Vec<SessionId>> {
-    let entries = match std::fs::read_dir(sessions) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut ids = Vec::new();
-    for entry in entries {
+    for entry in if_exists(std::fs::read_dir(sessions))?.into_iter().flatten() {
         ids.extend(entry?.file_name().to_str().and_then(|name| SessionId::parse(name).ok()));
     }
     Ok(ids)
 }
 
 /// Ends what is left of a launch without a row, and removes its folder. Returns what it was.
-async fn sweep_folder(home: &Home, id: &SessionId) -> io::Result<&'static str> {
+async fn sweep_folder(home: &HomeDir, id: &SessionId) -> io::Result<&'static str> {
     let folder = home.session(id);
     let (what, origin) = match lock::look(&folder)? {
         LockLook::Missing => ("a folder without a session", None),
@@ -92,11 +89,9 @@ async fn sweep_folder(home: &Home, id: &SessionId) -> io::Result<&'static str> {
     if let Some(name) = home.pen_name(id) {
         let ended = spawn_blocking(move || {
             for path in HostSupport::find_pens(&name).map_err(io::Error::other)? {
-                if let Claim::Ours(pen) =
-                    Leftover::claim_path(&path, &name).map_err(io::Error::other)?
-                    && let LeftoverEnd::StillAlive(pids) = pen.end(Instant::now() + PEN)?
-                {
-                    return Err(io::Error::other(format!("{pids:?} are still in its pen")));
+                let left = end_leftover(&path, &name, Instant::now() + PEN)?;
+                if !left.is_empty() {
+                    return Err(io::Error::other(format!("{left:?} are still in its pen")));
                 }
             }
             Ok(())
@@ -107,26 +102,26 @@ async fn sweep_folder(home: &Home, id: &SessionId) -> io::Result<&'static str> {
     Ok(what)
 }
 
-/// Tells a keeper without a row not to launch, and waits until it has exited.
+/// Requests that a keeper without a row does not launch, and waits until it has exited.
 async fn dismiss(folder: &Path) -> io::Result<()> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
-    let told = tokio::time::timeout_at(deadline, tell_to_leave(folder)).await;
-    match told.map_err(io::Error::other)? {
-        // It has left by itself in mid-conversation, or is about to: the lock tells.
+    let requested = tokio::time::timeout_at(deadline, request_exit(folder)).await;
+    match requested.map_err(io::Error::other)? {
+        // It has exited by itself in the meantime, or is about to: the lock shows it.
         Ok(()) | Err(KeeperRequestError::Client(KeeperClientError::Closed)) => {}
         Err(error) => return Err(io::Error::other(error)),
     }
     while matches!(lock::look(folder)?, LockLook::Held(_)) {
         if tokio::time::Instant::now() >= deadline {
-            return Err(io::Error::other("its keeper does not leave"));
+            return Err(io::Error::other("its keeper does not exit"));
         }
         tokio::time::sleep(PAUSE).await;
     }
     Ok(())
 }
 
-async fn tell_to_leave(folder: &Path) -> Result<(), KeeperRequestError> {
-    let conversation = loop {
+async fn request_exit(folder: &Path) -> Result<(), KeeperRequestError> {
+    let connection = loop {
         match KeeperConnection::begin(folder) {
             Err(KeeperRequestError::NotListening) => {
                 if !matches!(lock::look(folder)?, LockLook::Held(_)) {
@@ -137,30 +132,42 @@ async fn tell_to_leave(folder: &Path) -> Result<(), KeeperRequestError> {
             other => break other?,
         }
     };
-    conversation.greet(PeerRole::Client).await?;
-    conversation.say(&KeeperRequest::Status).await?;
-    let stage = conversation.hear(|report, _| match report {
+    connection.greet(PeerRole::Client).await?;
+    connection.say(&KeeperRequest::Status).await?;
+    let stage = connection.hear(|report, _| match report {
         KeeperReport::State(state) => Some(state.stage),
         _ => None,
     });
     let stage = stage.await?;
     if !matches!(stage, LaunchStage::Waiting | LaunchStage::Gated | LaunchStage::Over) {
-        let why = "its program runs, though it is on no record: `kennel rescue` shows it";
+        let why = "its program runs, but the session is not on record: `kennel rescue` shows it";
         return Err(KeeperRequestError::Refused(why.to_owned()));
     }
-    // Only from here on as its daemon: a keeper that nobody knows is not to go on for want of a lease.
-    conversation.greet(PeerRole::Daemon).await?;
+    // Only from here on as its daemon: a daemon's connection renews the lease of an unknown keeper.
+    connection.greet(PeerRole::Daemon).await?;
     if stage != LaunchStage::Over {
-        conversation.say(&KeeperRequest::Dismiss).await?;
-        conversation
-            .hear(|report, _| matches!(report, KeeperReport::Gone(_)).then_some(()))
-            .await?;
+        connection.say(&KeeperRequest::Dismiss).await?;
+        connection.hear(|report, _| matches!(report, KeeperReport::Gone(_)).then_some(())).await?;
     }
-    conversation.say(&KeeperRequest::Release).await
+    connection.say(&KeeperRequest::Release).await
+}
+
+/// Removes the pens without a session's folder: a shutdown during an examination of this machine leaves the pen that was
+/// just tried. Blocks.
+pub(crate) fn remove_trial_pens(home: &HomeDir, deadline: Instant) -> io::Result<()> {
+    for (name, path) in HostSupport::pens(&home.id).map_err(io::Error::other)? {
+        if !home.sessions().join(name.session.as_str()).try_exists()? {
+            let left = end_leftover(&path, &name, deadline)?;
+            if !left.is_empty() {
+                tracing::warn!(pen = %name, pids = ?left, "can't end a pen that was only tried");
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn sweep_pens(
-    home: &Home,
+    home: &HomeDir,
     owner: &EventSender<RecoveryRequest>,
     metrics: &Arc<DaemonMetrics>,
 ) -> io::Result<()> {
@@ -212,7 +219,7 @@ mod tests {
     #[tokio::test]
     async fn removes_a_folder_without_a_session() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
+        let home = HomeDir { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
         let id = kennel_types::IdMaker::default().next(0, 1);
         std::fs::create_dir_all(home.session(&id).join("journal")).unwrap();
         sweep_folder(&home, &id).await.unwrap();

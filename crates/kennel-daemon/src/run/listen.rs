@@ -7,18 +7,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
+use rustix::fs::Mode;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
-use rustix::fs::{Mode, OFlags};
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixListener;
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use super::server::ApiServer;
 use crate::launch::stdin_handoff::StdinHandoff;
-use crate::os::async_fd;
 use crate::os::home::{API_SOCKET, STDIN_SOCKET};
+use crate::os::{AbortOnDrop, async_fd, if_exists, short_path};
 use crate::run::config::DaemonError;
 
 /// The pause before another attempt to create a socket.
@@ -27,11 +27,8 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Removes both sockets. To be called with the daemon's lock held.
 pub(crate) fn remove(folder: &Path) {
     for name in [API_SOCKET, STDIN_SOCKET] {
-        match std::fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(%error, name, "can't remove a socket");
-            }
-            _ => {}
+        if let Err(error) = if_exists(std::fs::remove_file(folder.join(name))) {
+            tracing::warn!(%error, name, "can't remove a socket");
         }
     }
 }
@@ -45,7 +42,7 @@ pub(crate) struct Sockets {
     /// Tells the current server to take nothing new.
     retire: watch::Sender<bool>,
     stdin: StdinHandoff,
-    stdin_task: AbortHandle,
+    stdin_task: AbortOnDrop,
     shutdown: watch::Receiver<bool>,
     deletions: Option<DeletionWatch>,
 }
@@ -76,7 +73,7 @@ impl Sockets {
         Ok(sockets)
     }
 
-    /// Serves until the daemon shuts down and every request is answered; returns the server.
+    /// Serves until the daemon shuts down and every request is answered.
     pub(crate) async fn serve(&mut self) {
         let mut shutdown = self.shutdown.clone();
         let mut complete = true;
@@ -111,7 +108,6 @@ impl Sockets {
         }
         if is_missing(&self.folder.join(STDIN_SOCKET)) {
             tracing::warn!("the socket for standard input was deleted; creating it again");
-            self.stdin_task.abort();
             self.stdin_task = listen_for_stdin(&self.folder, &self.stdin)?;
         }
         Ok(())
@@ -134,22 +130,16 @@ impl Sockets {
 /// Listens in the home, in place of a predecessor: call it with the daemon's lock held.
 fn bind_api_socket(home: &Path) -> io::Result<UnixListener> {
     let path = home.join(API_SOCKET);
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    // Through a descriptor of the folder, however long its path is.
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(home, flags, Mode::empty())?;
-    let listener =
-        UnixListener::bind(format!("/proc/self/fd/{}/{API_SOCKET}", folder.as_raw_fd()))?;
+    if_exists(std::fs::remove_file(&path))?;
+    let (_folder, short) = short_path(home, API_SOCKET)?;
+    let listener = UnixListener::bind(short)?;
     rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
     Ok(listener)
 }
 
-fn listen_for_stdin(folder: &Path, stdin: &StdinHandoff) -> Result<AbortHandle, DaemonError> {
+fn listen_for_stdin(folder: &Path, stdin: &StdinHandoff) -> Result<AbortOnDrop, DaemonError> {
     let socket = StdinHandoff::listen(folder).map_err(failed(folder, STDIN_SOCKET))?;
-    Ok(tokio::spawn(stdin.clone().serve(socket)).abort_handle())
+    Ok(AbortOnDrop::spawn(stdin.clone().serve(socket)))
 }
 
 fn failed(folder: &Path, name: &str) -> impl FnOnce(io::Error) -> DaemonError {
@@ -159,8 +149,7 @@ fn failed(folder: &Path, name: &str) -> impl FnOnce(io::Error) -> DaemonError {
 
 /// A path that can't be examined counts as present, so that it is not replaced.
 fn is_missing(socket: &Path) -> bool {
-    let metadata = std::fs::symlink_metadata(socket);
-    metadata.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    matches!(if_exists(std::fs::symlink_metadata(socket)), Ok(None))
 }
 
 /// Reports deletions in a folder.

@@ -13,6 +13,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::os::if_exists;
+
 /// The name of the newest file; older ones have `.1` (the youngest) to `.4` added.
 pub const FILE_NAME: &str = "daemon.log";
 const MAX_BYTES: u64 = 4 << 20;
@@ -124,10 +126,7 @@ impl RotatingFile {
 
     fn age(&self) -> io::Result<()> {
         for age in (1..self.limits.old_files).rev() {
-            match fs::rename(self.old(age), self.old(age + 1)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            if_exists(fs::rename(self.old(age), self.old(age + 1)))?;
         }
         fs::rename(&self.path, self.old(1))
     }

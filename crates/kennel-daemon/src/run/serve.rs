@@ -5,9 +5,8 @@
 //! ```
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, OpenedRegister, Register, SessionRecord, refuse_network};
@@ -19,20 +18,18 @@ use tokio::sync::{oneshot, watch};
 
 use crate::handle::{DaemonHandle, HandleParts, LaunchWatches};
 use crate::keeper::yard::YardLink;
-use crate::launch::limits::LaunchLimits;
 use crate::launch::stdin_handoff::StdinHandoff;
 use crate::metrics::DaemonMetrics;
-use crate::os::clock;
-use crate::os::home::{DaemonLock, Home};
+use crate::os::home::{DaemonLock, HomeDir};
+use crate::os::{clock, if_exists};
 use crate::owner::ExitReason;
 use crate::owner::bus::Bus;
 use crate::owner::{Beginning, Owner};
-use crate::recover::sweep::sweep;
+use crate::recover::sweep::{remove_trial_pens, sweep};
 use crate::run::config::{DaemonConfig, DaemonError};
 use crate::run::listen::{self, Sockets};
 use crate::run::log;
 use crate::run::server::{ApiServer, CreateServer, ServerSetup};
-use crate::worktree::tasks::Environment;
 
 /// How long a former daemon may take to exit.
 const PREDECESSOR: Duration = Duration::from_secs(5);
@@ -41,7 +38,7 @@ const YARD: Duration = Duration::from_secs(5);
 /// How long clients wait for adoption at most.
 const ADOPTION: Duration = Duration::from_secs(2);
 /// How long clients may take to read their answers during a shutdown.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const CLIENT_PATIENCE: Duration = Duration::from_secs(1);
 /// How often the register is trimmed.
 const TRIM: Duration = Duration::from_secs(3600);
 /// How many threads may block on disks and cgroups.
@@ -55,7 +52,10 @@ const MAX_CONNECTIONS: u64 = 256;
 ///
 /// # Errors
 /// See [`DaemonError`]. Nothing was served then.
-pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitReason, DaemonError> {
+pub fn serve(
+    mut config: DaemonConfig,
+    create_server: CreateServer,
+) -> Result<ExitReason, DaemonError> {
     // The yard reads some signals from a descriptor, and its children inherit that they are blocked.
     kennel_sys::signals::unblock_all();
     // Resource limits of the process that started the daemon must not kill it; a write beyond the limit fails instead.
@@ -63,7 +63,7 @@ pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitRe
     kennel_sys::signals::ignore(&limits.map(rustix::process::Signal::as_raw))
         .map_err(DaemonError::Runtime)?;
     refuse_network(&config.home)?;
-    let home = Home { folder: config.home.clone(), id: config.home_id.clone() };
+    let home = HomeDir { folder: config.home.clone(), id: config.home_id.clone() };
     // It serves without a log too: a full disk must not keep sessions from being stopped.
     let unlogged = log::init(&home.log()).err();
     let lock = DaemonLock::take(&home.lock(), PREDECESSOR)?;
@@ -77,7 +77,7 @@ pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitRe
         tracing::error!(%why, "can't write the register for now");
     }
     if let Some(why) = unlogged {
-        opened.register.log(about_us("unlogged", why.to_string()));
+        opened.register.log(daemon_event("unlogged", why.to_string()));
     }
     point("daemon.start.opened");
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -85,23 +85,14 @@ pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitRe
         .max_blocking_threads(BLOCKING_THREADS)
         .build()
         .map_err(DaemonError::Runtime)?;
-    let DaemonConfig { yard, version, start_yard, ended_kept, worktrees, environment, .. } = config;
-    let terms = config.terms;
-    let worktrees = worktrees.unwrap_or_else(|| home.worktrees());
-    let began = Begun {
-        home: home.clone(),
-        yard,
-        version,
-        ended_kept,
-        worktrees,
-        environment,
-        terms,
-        create_server,
-    };
-    let served = runtime.block_on(began.run(opened, metrics));
-    // What still blocks on the disk is not waited for.
-    runtime.shutdown_timeout(LAST_WORDS);
+    let start_yard = config.start_yard.take();
+    let served = runtime.block_on(run(config, home.clone(), create_server, opened, metrics));
+    // Tasks that still block on the disk are not awaited.
+    runtime.shutdown_timeout(CLIENT_PATIENCE);
     listen::remove(&home.folder);
+    if let Err(error) = remove_trial_pens(&home, Instant::now() + CLIENT_PATIENCE) {
+        tracing::warn!(%error, "can't remove pens without a session");
+    }
     let served = served.map(|(reason, server)| {
         server.clean_up(reason);
         reason
@@ -116,109 +107,91 @@ pub fn serve(config: DaemonConfig, create_server: CreateServer) -> Result<ExitRe
     served
 }
 
-struct Begun {
-    home: Home,
-    yard: rustix::fd::OwnedFd,
-    version: String,
-    ended_kept: usize,
-    worktrees: PathBuf,
-    environment: Environment,
-    terms: LaunchLimits,
+async fn run(
+    config: DaemonConfig,
+    home: HomeDir,
     create_server: CreateServer,
-}
-
-impl Begun {
-    async fn run(
-        self,
-        opened: OpenedRegister,
-        metrics: Arc<DaemonMetrics>,
-    ) -> Result<(ExitReason, Box<dyn ApiServer>), DaemonError> {
-        let Self { home, yard, version, ended_kept, worktrees, environment, terms, create_server } =
-            self;
-        let (bus, calls) = Bus::new();
-        let events = bus.sender(Owner::yard_event);
-        let mut yard = YardLink::open(yard, YARD, events).await.map_err(DaemonError::Yard)?;
-        let rebooted = note_boot(&home).unwrap_or_else(|error| {
-            tracing::warn!(%error, "can't record the boot");
-            false
-        });
-        let register = opened.register.clone();
-        let (members, plans) = (opened.members.clone(), opened.plans.clone());
-        let sessions = whose(opened, &home);
-        let (adopted, all_adopted) = oneshot::channel();
-        let descriptors = descriptors();
-        let max_connections = max_connections(descriptors);
-        let server_version = version.clone();
-        let owner = Owner::new(Beginning {
-            home: home.clone(),
-            version,
-            register: register.clone(),
-            sessions,
-            members,
-            plans,
-            yard: yard.identity.clone(),
-            yard_sender: yard.sender(),
-            bus: bus.clone(),
-            ended_kept,
-            stored: yard.take_kept(),
-            limits: terms,
-            live_limit: most_sessions(descriptors),
-            rebooted,
-            worktrees,
-            environment,
-            metrics: Arc::clone(&metrics),
-            adopted,
-        });
-        clock::follow_leaps();
-        let owner = tokio::spawn(owner.run(calls));
-        heed_signals(&bus).map_err(DaemonError::Runtime)?;
-        // Before every session was probed, answers would describe the past.
-        if tokio::time::timeout(ADOPTION, all_adopted).await.is_err() {
-            tracing::warn!("some sessions have not been probed yet");
-        }
-        let (leave, leaving) = watch::channel(false);
-        let stdin = StdinHandoff::default();
-        let daemon = DaemonHandle::new(HandleParts {
-            bus: bus.clone(),
-            register: register.clone(),
-            stdin: stdin.clone(),
-            home: home.clone(),
-            metrics: Arc::clone(&metrics),
-            launches: LaunchWatches::default(),
-            shutdown: leaving.clone(),
-        });
-        let server = create_server(ServerSetup {
-            daemon,
-            version: server_version,
-            rebooted,
-            max_connections,
-        });
-        let mut sockets = Sockets::listen(&home.folder, server, stdin, leaving)?;
-        point("daemon.start.listening");
-        tokio::spawn(sweep(home, bus.sender(Owner::recovery_request), metrics));
-        tokio::spawn(trim_now_and_then(bus));
-        // A panic in the owner is a crash of the daemon: the yard starts the next.
-        let reason = tokio::select! {
-            reason = owner => reason,
-            // Serving ends only after the owner has.
-            never = async { sockets.serve().await; std::future::pending().await } => never,
-        };
-        let reason = reason.map_err(|error| DaemonError::Runtime(io::Error::other(error)))?;
-        leave.send_replace(true);
-        if tokio::time::timeout(LAST_WORDS, sockets.serve()).await.is_err() {
-            tracing::info!("some clients did not wait for the end");
-        }
-        yard.close(LAST_WORDS).await;
-        if let Err(error) = tokio::task::spawn_blocking(move || register.close()).await {
-            tracing::error!(%error, "can't close the register");
-        }
-        Ok((reason, sockets.into_server()))
+    opened: OpenedRegister,
+    metrics: Arc<DaemonMetrics>,
+) -> Result<(ExitReason, Box<dyn ApiServer>), DaemonError> {
+    let (bus, calls) = Bus::new();
+    let events = bus.sender(Owner::yard_event);
+    let mut yard = YardLink::open(config.yard, YARD, events).await.map_err(DaemonError::Yard)?;
+    let rebooted = note_boot(&home).unwrap_or_else(|error| {
+        tracing::warn!(%error, "can't record the boot");
+        false
+    });
+    let register = opened.register.clone();
+    let (members, plans) = (opened.members.clone(), opened.plans.clone());
+    let sessions = own_sessions(opened, &home);
+    let (adopted, all_adopted) = oneshot::channel();
+    let descriptors = descriptors();
+    let max_connections = max_connections(descriptors);
+    let owner = Owner::new(Beginning {
+        home: home.clone(),
+        version: config.version.clone(),
+        register: register.clone(),
+        sessions,
+        members,
+        plans,
+        yard: yard.identity.clone(),
+        yard_sender: yard.sender(),
+        bus: bus.clone(),
+        ended_kept: config.ended_kept,
+        stored: yard.take_kept(),
+        limits: config.terms,
+        live_limit: most_sessions(descriptors),
+        rebooted,
+        worktrees: config.worktrees.unwrap_or_else(|| home.worktrees()),
+        environment: config.environment,
+        metrics: Arc::clone(&metrics),
+        adopted,
+    });
+    clock::follow_leaps();
+    let owner = tokio::spawn(owner.run(calls));
+    handle_signals(&bus).map_err(DaemonError::Runtime)?;
+    // Before every session was probed, answers would describe the past.
+    if tokio::time::timeout(ADOPTION, all_adopted).await.is_err() {
+        tracing::warn!("some sessions have not been probed yet");
     }
+    let (leave, leaving) = watch::channel(false);
+    let stdin = StdinHandoff::default();
+    let daemon = DaemonHandle::new(HandleParts {
+        bus: bus.clone(),
+        register: register.clone(),
+        stdin: stdin.clone(),
+        home: home.clone(),
+        metrics: Arc::clone(&metrics),
+        launches: LaunchWatches::default(),
+        shutdown: leaving.clone(),
+    });
+    let server =
+        create_server(ServerSetup { daemon, version: config.version, rebooted, max_connections });
+    let mut sockets = Sockets::listen(&home.folder, server, stdin, leaving)?;
+    point("daemon.start.listening");
+    tokio::spawn(sweep(home, bus.sender(Owner::recovery_request), metrics));
+    tokio::spawn(trim_now_and_then(bus));
+    // A panic in the owner is a crash of the daemon: the yard starts the next.
+    let reason = tokio::select! {
+        reason = owner => reason,
+        // Serving ends only after the owner has.
+        never = async { sockets.serve().await; std::future::pending().await } => never,
+    };
+    let reason = reason.map_err(|error| DaemonError::Runtime(io::Error::other(error)))?;
+    leave.send_replace(true);
+    if tokio::time::timeout(CLIENT_PATIENCE, sockets.serve()).await.is_err() {
+        tracing::info!("some clients are still connected");
+    }
+    yard.close(CLIENT_PATIENCE).await;
+    if let Err(error) = tokio::task::spawn_blocking(move || register.close()).await {
+        tracing::error!(%error, "can't close the register");
+    }
+    Ok((reason, sockets.into_server()))
 }
 
 /// Returns the sessions of this home. If the home is a copy, live sessions belong to the original: they are neither adopted
 /// nor ended here.
-fn whose(opened: OpenedRegister, home: &Home) -> Vec<SessionRecord> {
+fn own_sessions(opened: OpenedRegister, home: &HomeDir) -> Vec<SessionRecord> {
     let OpenedRegister { register, mut sessions, other_home, .. } = opened;
     if !other_home {
         return sessions;
@@ -230,7 +203,7 @@ fn whose(opened: OpenedRegister, home: &Home) -> Vec<SessionRecord> {
         "this home is a copy: live sessions belong to the original"
     );
     let cause = format!("{} live sessions belong to the home that was copied", foreign.len());
-    let event = about_us("home_copied", cause);
+    let event = daemon_event("home_copied", cause);
     // If these writes fail, the next daemon repeats them.
     drop(register.remove(foreign, event));
     drop(register.claim(home.id.as_str()));
@@ -238,20 +211,16 @@ fn whose(opened: OpenedRegister, home: &Home) -> Vec<SessionRecord> {
 }
 
 /// Returns an event of the daemon itself.
-fn about_us(kind: &str, cause: String) -> NewEvent {
+fn daemon_event(kind: &str, cause: String) -> NewEvent {
     NewEvent { time_ms: clock::now_ms(), session: None, kind: kind.to_owned(), cause, by: None }
 }
 
 /// Records the boot and the pid namespace; returns whether the last daemon recorded another.
-fn note_boot(home: &Home) -> io::Result<bool> {
+fn note_boot(home: &HomeDir) -> io::Result<bool> {
     // The number of a pid namespace may be reused: its first process distinguishes it.
     let init = identity::init().map(|init| init.to_record()).unwrap_or_default();
     let now = format!("{} {} {init}\n", identity::boot_id()?, identity::pid_namespace()?);
-    let before = match std::fs::read_to_string(home.boot()) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
+    let before = if_exists(std::fs::read_to_string(home.boot()))?;
     if before.as_ref() == Some(&now) {
         return Ok(false);
     }
@@ -286,7 +255,7 @@ fn most_sessions(descriptors: u64) -> usize {
 }
 
 /// Handles signals: TERM and INT end all sessions and the daemon; HUP is ignored.
-fn heed_signals(bus: &Bus) -> io::Result<()> {
+fn handle_signals(bus: &Bus) -> io::Result<()> {
     let mut ends = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
     let mut hang_up = signal(SignalKind::hangup())?;
     let bus = bus.clone();
@@ -319,7 +288,7 @@ mod tests {
     #[test]
     fn notices_another_boot_once() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
+        let home = HomeDir { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
         assert!(!note_boot(&home).unwrap(), "the first daemon");
         assert!(!note_boot(&home).unwrap());
         std::fs::write(home.boot(), "another 1\n").unwrap();

@@ -32,29 +32,25 @@ const NEEDED: &[&str] = &[
     "GIT_EXEC_PATH",
 ];
 
-/// The variables of a process.
-pub(crate) type Environment = Vec<(OsString, OsString)>;
+pub(crate) type GitEnvironment = Vec<(OsString, OsString)>;
 
 /// Returns as much of an environment as the removal of a worktree needs.
-pub(crate) fn needed_of(environment: &Environment) -> Environment {
+pub(crate) fn needed_of(environment: &GitEnvironment) -> GitEnvironment {
     let needed = |name: &OsStr| NEEDED.iter().any(|needed| name == *needed);
     environment.iter().filter(|(name, _)| needed(name)).cloned().collect()
 }
 
 /// Plans the worktree that a session requests. Makes nothing.
 pub(crate) fn plan(
-    environment: Environment,
+    environment: GitEnvironment,
     folder: &Path,
-    place: &Path,
+    parent: &Path,
     session: &str,
     asked: &WorktreeSpec,
 ) -> Result<WorktreeSpec, ApiError> {
-    let git = Git::new(environment);
     let branch = asked.asked.as_deref();
-    let plan = WorktreePlan::new(
-        &git,
-        &WorktreeRequest { folder, parent: place, session, branch, base: None },
-    );
+    let request = WorktreeRequest { folder, parent, session, branch, base: None };
+    let plan = WorktreePlan::new(&Git::new(environment), &request);
     let WorktreePlan { record, checkout, .. } = plan.map_err(refused)?;
     let written = serde_json::to_string(&record).map_err(ApiError::internal)?;
     point("daemon.worktree.planned");
@@ -85,17 +81,14 @@ fn refused(refusal: PlanWorktreeError) -> ApiError {
 }
 
 /// Returns the record of a worktree that is owed.
-///
-/// # Errors
-/// There is none, or it makes no sense here.
-pub(crate) fn record_of(what: &OwedKind) -> Result<WorktreeRecord, String> {
+fn record_of(what: &OwedKind) -> Result<WorktreeRecord, String> {
     let OwedKind::Worktree { record: Some(written), .. } = what else {
         return Err("there is no record of how it was made".to_owned());
     };
     serde_json::from_str(written).map_err(|error| format!("can't parse its record: {error}"))
 }
 
-/// What was decided on a session's worktree. One that can't be read was never made.
+/// Returns the plan of a session's worktree. A worktree whose plan can't be parsed was never made.
 pub(crate) fn planned(spec: &SessionSpec) -> Option<WorktreeRecord> {
     serde_json::from_str(spec.worktree.as_ref()?.record.as_ref()?).ok()
 }
@@ -112,7 +105,7 @@ pub(crate) fn make_it(git: &Git, what: &OwedKind) -> Result<CreatedWorktree, Str
     made
 }
 
-/// What a user may want to know of how it was made.
+/// Returns what a user may want to know about how it was made.
 pub(crate) fn remarks(made: &CreatedWorktree) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(code) = made.hook_failed {
@@ -140,7 +133,9 @@ pub(crate) fn remove_it(git: &Git, what: OwedKind) -> (Event, Option<String>) {
         Ok(RemoveOutcome::Gone { branch }) => {
             (Event::CleanedUp { what }, branch_stays(&record.branch, &branch))
         }
-        Ok(RemoveOutcome::Kept { why }) => (Event::Kept { what, why: listed(&why) }, None),
+        Ok(RemoveOutcome::Kept { why }) => {
+            (Event::Kept { what, why: texts(&why).join("; ") }, None)
+        }
         Err(RemoveWorktreeError::NotOurs(why)) => {
             (Event::Kept { what, why: why.to_string() }, None)
         }
@@ -149,15 +144,14 @@ pub(crate) fn remove_it(git: &Git, what: OwedKind) -> (Event, Option<String>) {
 }
 
 fn branch_stays(branch: &str, fate: &BranchOutcome) -> Option<String> {
-    match fate {
-        BranchOutcome::NotOurs | BranchOutcome::Absent | BranchOutcome::Deleted { .. } => None,
-        BranchOutcome::HasCommits => {
-            Some(format!("the branch {branch} stays: it has commits that are on no other"))
+    let why = match fate {
+        BranchOutcome::NotOurs | BranchOutcome::Absent | BranchOutcome::Deleted { .. } => {
+            return None;
         }
-        BranchOutcome::InUse(at) => {
-            Some(format!("the branch {branch} stays: it is checked out at {}", at.display()))
-        }
-    }
+        BranchOutcome::HasCommits => "it has commits that are on no other".to_owned(),
+        BranchOutcome::InUse(at) => format!("it is checked out at {}", at.display()),
+    };
+    Some(format!("the branch {branch} stays: {why}"))
 }
 
 /// The result of a removal that a user has requested.
@@ -174,29 +168,16 @@ pub(crate) fn remove_on_request(
     git: &Git,
     what: &OwedKind,
     force: bool,
-) -> Result<RequestedRemoval, RemovalFailed> {
-    let record = record_of(what).map_err(RemovalFailed)?;
+) -> Result<RequestedRemoval, String> {
+    let record = record_of(what)?;
     if force {
-        let losses = force_remove(git, &record).map_err(|error| RemovalFailed(chain(&error)))?;
+        let losses = force_remove(git, &record).map_err(|error| chain(&error))?;
         return Ok(RequestedRemoval::Removed(losses_view(&losses)));
     }
-    match remove(git, &record).map_err(|error| RemovalFailed(chain(&error)))? {
-        RemoveOutcome::Gone { .. } => Ok(RequestedRemoval::Removed(LossesView::default())),
-        RemoveOutcome::Kept { why } => {
-            Ok(RequestedRemoval::Kept(why.iter().map(KeepReason::to_string).collect()))
-        }
-    }
-}
-
-/// Why a worktree could not be removed.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct RemovalFailed(String);
-
-impl RemovalFailed {
-    pub(crate) fn new(why: &impl ToString) -> Self {
-        Self(why.to_string())
-    }
+    Ok(match remove(git, &record).map_err(|error| chain(&error))? {
+        RemoveOutcome::Gone { .. } => RequestedRemoval::Removed(LossesView::default()),
+        RemoveOutcome::Kept { why } => RequestedRemoval::Kept(texts(&why)),
+    })
 }
 
 /// Returns what would be lost with a worktree.
@@ -208,34 +189,27 @@ pub(crate) fn losses(git: &Git, what: &OwedKind) -> LossesView {
 }
 
 fn losses_view(losses: &Losses) -> LossesView {
+    let newest = losses.commits.newest.iter();
+    let newest =
+        newest.map(|commit| CommitView { id: commit.id.clone(), subject: commit.subject.clone() });
     LossesView {
-        why: losses.why.iter().map(KeepReason::to_string).collect(),
+        why: texts(&losses.why),
         changes: losses.changes.count(),
         changed: losses.changes.some.iter().map(|path| path.display().to_string()).collect(),
         commits: losses.commits.count,
-        newest: losses
-            .commits
-            .newest
-            .iter()
-            .map(|commit| CommitView { id: commit.id.clone(), subject: commit.subject.clone() })
-            .collect(),
+        newest: newest.collect(),
         unknown: losses.unknown.clone(),
     }
 }
 
-fn listed(why: &[KeepReason]) -> String {
-    why.iter().map(KeepReason::to_string).collect::<Vec<_>>().join("; ")
+fn texts(why: &[KeepReason]) -> Vec<String> {
+    why.iter().map(KeepReason::to_string).collect()
 }
 
 /// Returns an error with its causes.
 fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

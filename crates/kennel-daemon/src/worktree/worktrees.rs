@@ -17,12 +17,12 @@ use kennel_types::api::WorktreeLosses;
 use kennel_types::{OwedKind, Phase, SessionId, WorktreeState, WorktreeView};
 use kennel_worktree::{CreatedWorktree, Git};
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 
 use crate::error::{Answer, ApiError, ApiErrorKind};
 use crate::event_sender::EventSender;
 use crate::launch::request::LaunchRequest;
-use crate::worktree::tasks::{self, Environment, RemovalFailed, RequestedRemoval};
+use crate::worktree::tasks::{self, GitEnvironment, RequestedRemoval};
 
 /// How many git commands run at once. One may hang for minutes and must not take all blocking threads.
 const GIT_LIMIT: usize = 16;
@@ -33,13 +33,12 @@ pub(crate) struct Worktrees {
     /// The folder that contains the worktrees.
     folder: PathBuf,
     /// The daemon's own environment, for worktrees of a former daemon.
-    environment: Environment,
+    environment: GitEnvironment,
     permits: Arc<Semaphore>,
     /// The paths of worktrees that a user is just removing.
     being_removed: HashSet<String>,
 }
 
-/// A worktree of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionWorktree {
     pub(crate) session: SessionId,
@@ -58,25 +57,38 @@ pub(crate) enum WorktreeEvent {
     Removed {
         worktree: Box<SessionWorktree>,
         by: String,
-        removed: Result<RequestedRemoval, RemovalFailed>,
+        removed: Result<RequestedRemoval, String>,
         answer: Answer<WorktreeLosses>,
     },
 }
 
 impl Worktrees {
-    pub(crate) fn new(folder: PathBuf, environment: Environment) -> Self {
+    pub(crate) fn new(folder: PathBuf, environment: GitEnvironment) -> Self {
         let permits = Arc::new(Semaphore::new(GIT_LIMIT));
         Self { folder, environment, permits, being_removed: HashSet::new() }
     }
 
-    /// The folder that contains the worktrees.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Returns git with the environment of a session's client, or the daemon's own.
-    fn git(&self, environment: Option<&Environment>) -> Git {
+    fn git(&self, environment: Option<&GitEnvironment>) -> Git {
         Git::new(environment.unwrap_or(&self.environment).clone())
+    }
+
+    /// Does blocking work with git once there is a permit.
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+        done: impl FnOnce(Result<T, JoinError>) + Send + 'static,
+    ) {
+        let permits = self.permits.clone();
+        tokio::spawn(async move {
+            // The semaphore is never closed.
+            let _permit = permits.acquire().await;
+            done(spawn_blocking(work).await);
+        });
     }
 
     /// Plans the worktree of a session that will have this id. The result is passed to `done`, with the
@@ -88,18 +100,16 @@ impl Worktrees {
         done: impl FnOnce(Result<Box<LaunchRequest>, ApiError>) + Send + 'static,
     ) {
         launch.id = Some(id.clone());
-        let (permits, place) = (self.permits.clone(), self.folder.clone());
-        tokio::spawn(async move {
-            // The semaphore is never closed.
-            let _permit = permits.acquire().await;
-            let planned = spawn_blocking(move || {
-                let asked = launch.spec.worktree.clone().unwrap_or_default();
-                let (environment, folder) = (launch.env().clone(), launch.cwd());
-                let plan = tasks::plan(environment, folder, &place, id.as_str(), &asked)?;
-                launch.spec.worktree = Some(plan);
-                Ok(launch)
-            });
-            done(planned.await.unwrap_or_else(|error| Err(ApiError::internal(error))));
+        let parent = self.folder.clone();
+        let plan = move || {
+            let asked = launch.spec.worktree.clone().unwrap_or_default();
+            let (environment, folder) = (launch.env().clone(), launch.cwd());
+            let plan = tasks::plan(environment, folder, &parent, id.as_str(), &asked)?;
+            launch.spec.worktree = Some(plan);
+            Ok(launch)
+        };
+        self.run(plan, |planned| {
+            done(planned.unwrap_or_else(|error| Err(ApiError::internal(error))));
         });
     }
 
@@ -108,29 +118,31 @@ impl Worktrees {
         &self,
         session: &SessionId,
         what: OwedKind,
-        environment: Option<Environment>,
+        environment: Option<GitEnvironment>,
         cancel: Arc<AtomicBool>,
         owner: EventSender<WorktreeEvent>,
     ) {
-        let (session, permits) = (session.clone(), self.permits.clone());
+        let (session, again) = (session.clone(), what.clone());
         let path = path_of(&what).to_owned();
         let conflict = self.being_removed.contains(&path);
         let git = self.git(environment.as_ref()).cancelled_by(cancel);
-        tokio::spawn(async move {
-            let _permit = permits.acquire().await;
-            let made = if conflict {
-                Err(format!("the worktree {path} is just being removed; try again"))
-            } else {
-                let what = what.clone();
-                let made = spawn_blocking(move || tasks::make_it(&git, &what)).await;
-                made.unwrap_or_else(|error| Err(error.to_string()))
-            };
-            owner.send(WorktreeEvent::Made { session, what, made }).ok();
+        let make = move || {
+            if conflict {
+                return Err(format!("the worktree {path} is just being removed; try again"));
+            }
+            tasks::make_it(&git, &what)
+        };
+        self.run(make, move |made| {
+            let made = made.unwrap_or_else(|error| Err(error.to_string()));
+            owner.send(WorktreeEvent::Made { session, what: again, made }).ok();
         });
     }
 
     /// Returns as much of a client's environment as is needed to remove the worktree later.
-    pub(crate) fn environment_for_removal(&self, client: Option<&Environment>) -> Environment {
+    pub(crate) fn environment_for_removal(
+        &self,
+        client: Option<&GitEnvironment>,
+    ) -> GitEnvironment {
         tasks::needed_of(client.unwrap_or(&self.environment))
     }
 
@@ -139,37 +151,36 @@ impl Worktrees {
         &self,
         session: &SessionId,
         what: OwedKind,
-        environment: Option<&Environment>,
+        environment: Option<&GitEnvironment>,
         owner: EventSender<WorktreeEvent>,
     ) {
-        let (git, session, permits) =
-            (self.git(environment), session.clone(), self.permits.clone());
-        tokio::spawn(async move {
-            let _permit = permits.acquire().await;
-            let again = what.clone();
-            let removed = spawn_blocking(move || tasks::remove_it(&git, what)).await;
-            let (event, remark) = removed.unwrap_or_else(|error| {
-                (Event::CleanUpFailed { what: again, why: error.to_string() }, None)
-            });
-            owner.send(WorktreeEvent::CleanedUp { session, event, remark }).ok();
-        });
+        let (git, session, again) = (self.git(environment), session.clone(), what.clone());
+        self.run(
+            move || tasks::remove_it(&git, what),
+            move |removed| {
+                let (event, remark) = removed.unwrap_or_else(|error| {
+                    (Event::CleanUpFailed { what: again, why: error.to_string() }, None)
+                });
+                owner.send(WorktreeEvent::CleanedUp { session, event, remark }).ok();
+            },
+        );
     }
 
     /// Answers what would be lost with a worktree.
     pub(crate) fn losses(
         &self,
         worktree: SessionWorktree,
-        environment: Option<&Environment>,
+        environment: Option<&GitEnvironment>,
         answer: Answer<WorktreeLosses>,
     ) {
-        let (git, permits) = (self.git(environment), self.permits.clone());
-        tokio::spawn(async move {
-            let _permit = permits.acquire().await;
-            let SessionWorktree { view, what, .. } = worktree;
-            let losses = spawn_blocking(move || tasks::losses(&git, &what)).await;
-            let losses = losses.map(|losses| WorktreeLosses { worktree: view, losses });
-            answer.send(losses.map_err(ApiError::internal)).ok();
-        });
+        let (git, SessionWorktree { view, what, .. }) = (self.git(environment), worktree);
+        self.run(
+            move || tasks::losses(&git, &what),
+            move |losses| {
+                let losses = losses.map(|losses| WorktreeLosses { worktree: view, losses });
+                answer.send(losses.map_err(ApiError::internal)).ok();
+            },
+        );
     }
 
     /// Removes a worktree at a user's request; [`Worktrees::removal_done`] must follow.
@@ -178,23 +189,22 @@ impl Worktrees {
         worktree: SessionWorktree,
         force: bool,
         by: String,
-        environment: Option<&Environment>,
+        environment: Option<&GitEnvironment>,
         owner: EventSender<WorktreeEvent>,
         answer: Answer<WorktreeLosses>,
     ) {
-        let (git, permits) = (self.git(environment), self.permits.clone());
+        let git = self.git(environment);
         self.being_removed.insert(worktree.view.path.clone());
         let (worktree, what) = (Box::new(worktree.clone()), worktree.what);
-        tokio::spawn(async move {
-            let _permit = permits.acquire().await;
-            let removed =
-                spawn_blocking(move || tasks::remove_on_request(&git, &what, force)).await;
-            let removed = removed.unwrap_or_else(|error| Err(RemovalFailed::new(&error)));
-            owner.send(WorktreeEvent::Removed { worktree, by, removed, answer }).ok();
-        });
+        self.run(
+            move || tasks::remove_on_request(&git, &what, force),
+            move |removed| {
+                let removed = removed.unwrap_or_else(|error| Err(error.to_string()));
+                owner.send(WorktreeEvent::Removed { worktree, by, removed, answer }).ok();
+            },
+        );
     }
 
-    /// A removal at a user's request is over.
     pub(crate) fn removal_done(&mut self, path: &str) {
         self.being_removed.remove(path);
     }
@@ -246,27 +256,22 @@ pub(crate) fn all(world: &World) -> Vec<SessionWorktree> {
 /// session; a session's id always means the session.
 pub(crate) fn find(world: &World, reference: &str) -> Result<SessionWorktree, ApiError> {
     let all = all(world);
-    let named = |it: &&SessionWorktree| it.view.path == reference || it.view.branch == reference;
     let is_id = SessionId::parse(reference).is_ok() && world.find(reference).is_ok();
-    let matching: Vec<_> = all.iter().filter(|it| !is_id && named(it)).cloned().collect();
-    let matching = if matching.is_empty() {
-        let id = world.find(reference)?.clone();
-        all.into_iter().filter(|it| it.session.is_same_session(&id)).collect()
-    } else {
-        matching
-    };
-    let mut matching = matching.into_iter();
-    match (matching.next(), matching.next()) {
-        (Some(one), None) => Ok(one),
-        (None, _) => {
-            let text = format!("there is no worktree of {reference}");
-            Err(ApiError::new(ApiErrorKind::NotFound, text).hint("`kennel worktrees` lists all"))
-        }
-        (Some(_), Some(_)) => {
-            let text = format!("{reference} matches several worktrees");
-            Err(ApiError::new(ApiErrorKind::Ambiguous, text).hint("give the path of one"))
-        }
+    let named = |it: &&SessionWorktree| it.view.path == reference || it.view.branch == reference;
+    let mut matching: Vec<_> = all.iter().filter(|it| !is_id && named(it)).cloned().collect();
+    if matching.is_empty() {
+        let id = world.find(reference)?;
+        matching = all.into_iter().filter(|it| it.session.is_same_session(id)).collect();
     }
+    let one = matching.pop().ok_or_else(|| {
+        ApiError::not_found(format!("there is no worktree of {reference}"))
+            .hint("`kennel worktrees` lists all")
+    })?;
+    if !matching.is_empty() {
+        let text = format!("{reference} matches several worktrees");
+        return Err(ApiError::new(ApiErrorKind::Ambiguous, text).hint("give the path of one"));
+    }
+    Ok(one)
 }
 
 /// Returns the path of a worktree that this session has left and that was not removed or taken over.

@@ -1,7 +1,7 @@
 //! Plans: several agents, one cancel, with a scripted Claude Code.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use kennel_testing::{Ended, Pen, Running, Scene, Who, alive, eventually, signal};
 use serde_json::Value;
@@ -283,6 +283,37 @@ fn a_resume_is_on_record_before_it_is_answered() {
     eventually("it goes on, and is over", || state() != "running");
     assert_eq!(state(), "succeeded");
     assert_eq!(plan_scene.launches("docs").len(), 2);
+    plan_scene.end();
+}
+
+/// A client that waits for a plan is answered once the end is on record. A write that fails is retried.
+#[test]
+fn the_end_of_a_plan_is_on_record_before_it_is_answered() {
+    let Some(plan_scene) = PlanScene::new(Who::Root, Pen::Subtree) else { return };
+    for (name, answer) in [("code", "ok flock"), ("docs", "ok fcntl"), ("planner", "ok done")] {
+        plan_scene.script_agent(name, &[answer]);
+    }
+    let scene = &plan_scene.scene;
+    scene.call_ok(&["daemon", "start"]);
+    scene.stop_daemon();
+    let now = || UNIX_EPOCH.elapsed().expect("a time after 1970").as_secs();
+    let refused_until = now() + 10;
+    let register = rusqlite::Connection::open(scene.kennel_home().join("register.db"));
+    let register = register.expect("a register");
+    let trigger = format!(
+        "CREATE TRIGGER refuse_the_end BEFORE UPDATE ON plans
+         WHEN json_extract(new.plan, '$.state.finished') AND unixepoch() < {refused_until}
+         BEGIN SELECT RAISE(ABORT, 'refused by the test'); END"
+    );
+    register.execute_batch(&trigger).expect("a trigger");
+    drop(register);
+    let ended = plan_scene.run(&plan_scene.plan(RESEARCH), &[]).wait();
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(now() >= refused_until, "the client was answered before the end was on record");
+    let log = fs::read_to_string(scene.kennel_home().join("log/daemon.log")).expect("a log");
+    assert!(log.contains("refused by the test"), "no write failed: {log}");
+    signal(scene.daemon().expect("a daemon"), "KILL");
+    assert_eq!(plan_scene.show("research")["state"], "succeeded");
     plan_scene.end();
 }
 
