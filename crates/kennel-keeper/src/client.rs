@@ -1,33 +1,35 @@
-//! The other side of a keeper's or a yard's socket.
+//! Clients of a keeper and of the yard.
 
 use std::io;
+use std::marker::PhantomData;
 use std::path::Path;
 
 use kennel_pen::wire::{Channel, Delivery, MalformedMessage, Received, WireMessage};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::protocol::{KeeperReport, KeeperRequest, LONGEST, YardReport, YardRequest};
 
-/// A keeper's socket in its session's folder.
+/// The name of a keeper's socket in its session's folder.
 pub const KEEPER_SOCKET: &str = "keeper.sock";
-/// The yard's socket in the home.
+/// The name of the yard's socket in the home.
 pub const YARD_SOCKET: &str = "yard.sock";
 
-/// How many may be waiting to be let in: one who finds no place is refused, and many start at once.
-pub(crate) const BACKLOG: i32 = 1024;
+/// The maximum number of clients that wait to be accepted. Many may start at once.
+const BACKLOG: i32 = 1024;
 
-/// Why nothing can be heard.
+/// Why a message was not sent or received.
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperClientError {
-    /// The other side is gone.
-    #[error("the other side is gone")]
+    /// The connection is closed.
+    #[error("the connection is closed")]
     Closed,
-    /// The other side does not read.
-    #[error("the other side does not read")]
+    /// The peer does not read, so its queue is full.
+    #[error("the peer does not read")]
     Full,
-    /// It said something that makes no sense.
+    /// The peer sent a malformed message.
     #[error(transparent)]
     Malformed(#[from] MalformedMessage),
     /// A call failed.
@@ -35,174 +37,113 @@ pub enum KeeperClientError {
     Call(#[from] io::Error),
 }
 
-/// A connection to a keeper; never blocks. Readable when a report is there.
+/// A connection that sends requests and receives reports. It never blocks, and is readable when a report
+/// has arrived.
 #[derive(Debug)]
-pub struct KeeperClient(Channel);
+pub struct SocketClient<Request, Report> {
+    channel: Channel,
+    messages: PhantomData<fn(Request) -> Report>,
+}
+
+/// A connection to a keeper.
+pub type KeeperClient = SocketClient<KeeperRequest, KeeperReport>;
+/// A connection to the yard.
+pub type YardClient = SocketClient<YardRequest, YardReport>;
 
 impl KeeperClient {
     /// Connects to the keeper of the session with this folder. [`io::ErrorKind::ConnectionRefused`] and
-    /// [`io::ErrorKind::NotFound`] mean that none listens.
-    ///
-    /// # Errors
-    /// What the kernel said.
+    /// [`io::ErrorKind::NotFound`] mean that no keeper listens.
     pub fn connect(folder: &Path) -> io::Result<Self> {
         connect(folder, KEEPER_SOCKET).map(Self::over)
     }
-
-    /// Over a socket that exists.
-    #[must_use]
-    pub fn over(socket: OwnedFd) -> Self {
-        Self(Channel::new(socket, LONGEST))
-    }
-
-    /// Sends a request, without waiting.
-    ///
-    /// # Errors
-    /// See [`KeeperClientError`].
-    pub fn send(&self, request: &KeeperRequest) -> Result<(), KeeperClientError> {
-        delivered(self.0.send(&request.encode(), &[])?)
-    }
-
-    /// Sends a request with descriptors, without waiting.
-    ///
-    /// # Errors
-    /// See [`KeeperClientError`].
-    pub fn send_with(
-        &self,
-        request: &KeeperRequest,
-        descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(), KeeperClientError> {
-        delivered(self.0.send(&request.encode(), descriptors)?)
-    }
-
-    /// Whether somebody is at the other end.
-    #[must_use]
-    pub fn is_connected(&self) -> bool {
-        let gone = PollFlags::HUP | PollFlags::RDHUP;
-        let mut fds = [PollFd::new(&self.0, gone)];
-        // Without an answer it is as good as gone.
-        rustix::event::poll(&mut fds, Some(&Timespec::default())).is_ok()
-            && !fds[0].revents().intersects(gone)
-    }
-
-    /// The next report, if one is there, with the descriptors that came along.
-    ///
-    /// # Errors
-    /// See [`KeeperClientError`].
-    pub fn receive(&self) -> Result<Option<(KeeperReport, Vec<OwnedFd>)>, KeeperClientError> {
-        let Some((bytes, descriptors)) = received(self.0.receive()?)? else { return Ok(None) };
-        Ok(Some((KeeperReport::decode(&bytes)?, descriptors)))
-    }
 }
-
-impl AsFd for KeeperClient {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-impl AsRawFd for KeeperClient {
-    fn as_raw_fd(&self) -> i32 {
-        self.0.as_fd().as_raw_fd()
-    }
-}
-
-/// A connection to the yard; never blocks.
-#[derive(Debug)]
-pub struct YardClient(Channel);
 
 impl YardClient {
     /// Connects to the yard of this home.
-    ///
-    /// # Errors
-    /// What the kernel said.
     pub fn connect(home: &Path) -> io::Result<Self> {
         connect(home, YARD_SOCKET).map(Self::over)
     }
+}
 
-    /// Over a socket that exists.
+impl<Request: WireMessage, Report: WireMessage> SocketClient<Request, Report> {
+    /// Uses an existing socket.
     #[must_use]
     pub fn over(socket: OwnedFd) -> Self {
-        Self(Channel::new(socket, LONGEST))
+        Self { channel: Channel::new(socket, LONGEST), messages: PhantomData }
     }
 
     /// Sends a request, without waiting.
-    ///
-    /// # Errors
-    /// See [`KeeperClientError`].
-    pub fn send(
+    pub fn send(&self, request: &Request) -> Result<(), KeeperClientError> {
+        self.send_with(request, &[])
+    }
+
+    /// Sends a request with descriptors, without waiting.
+    pub fn send_with(
         &self,
-        request: &YardRequest,
+        request: &Request,
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<(), KeeperClientError> {
-        delivered(self.0.send(&request.encode(), descriptors)?)
+        match self.channel.send(&request.encode(), descriptors)? {
+            Delivery::Sent => Ok(()),
+            Delivery::Full => Err(KeeperClientError::Full),
+            Delivery::Closed => Err(KeeperClientError::Closed),
+        }
     }
 
-    /// The next report, if one is there.
-    ///
-    /// # Errors
-    /// See [`KeeperClientError`].
-    pub fn receive(&self) -> Result<Option<YardReport>, KeeperClientError> {
-        Ok(self.receive_with_descriptors()?.map(|(report, _)| report))
+    /// Receives the next report and its descriptors, if one has arrived.
+    pub fn receive(&self) -> Result<Option<(Report, Vec<OwnedFd>)>, KeeperClientError> {
+        match self.channel.receive()? {
+            Received::Message(bytes, descriptors) => {
+                Ok(Some((Report::decode(&bytes)?, descriptors)))
+            }
+            Received::Nothing => Ok(None),
+            Received::End => Err(KeeperClientError::Closed),
+        }
     }
 
-    /// The same, with the descriptors that came along.
-    ///
-    /// # Errors
-    /// See [`KeeperClientError`].
-    pub fn receive_with_descriptors(
-        &self,
-    ) -> Result<Option<(YardReport, Vec<OwnedFd>)>, KeeperClientError> {
-        let Some((bytes, descriptors)) = received(self.0.receive()?)? else { return Ok(None) };
-        Ok(Some((YardReport::decode(&bytes)?, descriptors)))
+    /// Whether the peer has not closed the connection.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        let gone = PollFlags::HUP | PollFlags::RDHUP;
+        let mut fds = [PollFd::new(&self.channel, gone)];
+        rustix::event::poll(&mut fds, Some(&Timespec::default())).is_ok()
+            && !fds[0].revents().intersects(gone)
     }
 }
 
-impl AsFd for YardClient {
+impl<Request, Report> AsFd for SocketClient<Request, Report> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.channel.as_fd()
     }
 }
 
-impl AsRawFd for YardClient {
+impl<Request, Report> AsRawFd for SocketClient<Request, Report> {
     fn as_raw_fd(&self) -> i32 {
-        self.0.as_fd().as_raw_fd()
+        self.channel.as_raw_fd()
     }
-}
-
-fn delivered(delivery: Delivery) -> Result<(), KeeperClientError> {
-    match delivery {
-        Delivery::Sent => Ok(()),
-        Delivery::Full => Err(KeeperClientError::Full),
-        Delivery::Closed => Err(KeeperClientError::Closed),
-    }
-}
-
-type WireMessageParts = (Vec<u8>, Vec<OwnedFd>);
-
-fn received(received: Received) -> Result<Option<WireMessageParts>, KeeperClientError> {
-    match received {
-        Received::Message(bytes, descriptors) => Ok(Some((bytes, descriptors))),
-        Received::Nothing => Ok(None),
-        Received::End => Err(KeeperClientError::Closed),
-    }
-}
-
-/// The address of a socket in a folder, however long the folder's path is: through a descriptor of it.
-pub(crate) fn address(folder: &OwnedFd, name: &str) -> io::Result<SocketAddrUnix> {
-    Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?)
-}
-
-pub(crate) fn open_folder(folder: &Path) -> io::Result<OwnedFd> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(folder, flags, Mode::empty())?)
 }
 
 fn connect(folder: &Path, name: &str) -> io::Result<OwnedFd> {
-    let folder = open_folder(folder)?;
+    let (socket, address, _folder) = open_socket(folder, name)?;
+    rustix::net::connect(&socket, &address)?;
+    Ok(socket)
+}
+
+/// Listens at a socket of this name in a folder.
+pub(crate) fn listen(folder: &Path, name: &str) -> io::Result<OwnedFd> {
+    let (socket, address, _folder) = open_socket(folder, name)?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// Opens a socket, and returns the address of this name in a folder. The path of a folder may be too long
+/// for an address, so it goes through a descriptor of the folder, which must stay open meanwhile.
+fn open_socket(folder: &Path, name: &str) -> io::Result<(OwnedFd, SocketAddrUnix, OwnedFd)> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let address = SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    rustix::net::connect(&socket, &address(&folder, name)?)?;
-    Ok(socket)
+    Ok((socket, address, folder))
 }

@@ -1,16 +1,16 @@
 //! Named points at which a test stops or kills this process.
 //!
-//! With the feature `faults`, a process that comes to a point whose name is in the folder named by `KENNEL_FAULTS`
-//! stands still there, and while there is a file `call.NAME`, its calls of that name fail with the errno in it (see
-//! [`kennel_sys::fault`]; a `/` in the name is `_` there). Without the feature a point is nothing. In the same way a
-//! test moves clocks forward, since nobody waits an hour to see what an hour does.
+//! With the feature `faults`, a process stops at a point whose name is a file in the folder
+//! `KENNEL_FAULTS`. As long as there is a file `call.NAME`, its calls of that name fail with the errno in
+//! it (see [`kennel_sys::fault`]; a `/` in the name becomes `_`). A file `clock` moves clocks forward, since
+//! no test can wait an hour. Without the feature none of this exists.
 
-/// A point on the way. See the module.
+/// A point at which a test may stop this process.
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
 pub fn point(_name: &'static str) {}
 
-/// How far a test has moved the clocks forward. See the module.
+/// How far a test has moved the clocks forward.
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
 #[must_use]
@@ -28,8 +28,7 @@ mod armed {
     use std::sync::OnceLock;
     use std::time::Duration;
 
-    /// The folder by which a test talks to us: `NAME` there means that we announce ourselves by making
-    /// `NAME.reached` with our pid in it, and stand still until `NAME` is gone.
+    /// The folder through which a test controls this process.
     fn folder() -> Option<&'static PathBuf> {
         static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
         let find = || {
@@ -40,27 +39,27 @@ mod armed {
         FOLDER.get_or_init(find).as_ref()
     }
 
-    /// The errno with which a call is to fail, if it is.
+    /// The errno with which this call must fail, if a test requests that.
     fn failing(call: &'static str) -> Option<i32> {
-        let wish = folder()?.join(format!("call.{}", call.replace('/', "_")));
-        fs::read_to_string(wish).ok()?.trim().parse().ok()
+        let file = folder()?.join(format!("call.{}", call.replace('/', "_")));
+        fs::read_to_string(file).ok()?.trim().parse().ok()
     }
 
-    /// A point on the way.
+    /// Stops as long as there is a file of this name. Meanwhile `NAME.reached` contains this process's pid.
     pub fn point(name: &'static str) {
         let Some(folder) = folder() else { return };
-        let wish = folder.join(name);
-        if !wish.exists() {
+        let file = folder.join(name);
+        if !file.exists() {
             return;
         }
         let reached = folder.join(format!("{name}.reached"));
         fs::write(&reached, std::process::id().to_string()).ok();
-        while wish.exists() {
+        while file.exists() {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// How many seconds the file `clock` in that folder names; none without one.
+    /// The number of seconds in the file `clock`, if there is one.
     #[must_use]
     pub fn leap() -> Duration {
         let text = folder().and_then(|folder| fs::read_to_string(folder.join("clock")).ok());

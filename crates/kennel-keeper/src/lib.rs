@@ -19,5 +19,7 @@ pub mod lock_note;
 pub mod protocol;
 pub mod yard;
 
-pub use client::{KEEPER_SOCKET, KeeperClient, KeeperClientError, YARD_SOCKET, YardClient};
+pub use client::{
+    KEEPER_SOCKET, KeeperClient, KeeperClientError, SocketClient, YARD_SOCKET, YardClient,
+};
 pub use keeper::POINTS as KEEPER_POINTS;

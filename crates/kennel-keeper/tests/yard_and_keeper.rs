@@ -82,7 +82,7 @@ fn main() -> ExitCode {
             let mut daemon = Daemon::new(home());
             run(&mut daemon);
             fs::write(daemon.home.join("passed"), "").unwrap();
-            daemon.yard.send(&YardRequest::Leave, &[]).unwrap();
+            daemon.yard.send(&YardRequest::Leave).unwrap();
             ExitCode::SUCCESS
         }
         _ => run_all(),
@@ -187,7 +187,7 @@ impl Daemon {
         let (memfd, lock, path) = prepared(order);
         let (ours, theirs): (OwnedFd, OwnedFd) = Channel::pair().unwrap();
         let descriptors = [memfd.as_fd(), lock.as_fd(), theirs.as_fd()];
-        self.yard.send(&YardRequest::Fork { key: 7 }, &descriptors).unwrap();
+        self.yard.send_with(&YardRequest::Fork { key: 7 }, &descriptors).unwrap();
         let YardReport::Forked { key: 7, pid } = self.yard_says() else { panic!("not forked") };
         let keeper = Some(KeeperClient::over(ours));
         let mut launch = Launch { folder: order.folder.clone(), lock: path, keeper, pid };
@@ -207,7 +207,7 @@ impl Daemon {
 
     fn yard_says(&mut self) -> YardReport {
         loop {
-            if let Some(report) = self.yard.receive().unwrap() {
+            if let Some((report, _)) = self.yard.receive().unwrap() {
                 return report;
             }
             wait(self.yard.as_fd());

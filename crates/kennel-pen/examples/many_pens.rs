@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut command = Command::new("/bin/sh");
         // Each command leaves a background process behind.
         command.args(["-c", &format!("sleep 1000 & exit {code}")]);
-        let launch = PenLaunch::new(PenName::random(home.clone())?, command)
-            .linger(Duration::from_millis(100));
+        let mut launch = PenLaunch::new(PenName::random(home.clone())?, command);
+        launch.linger = Duration::from_millis(100);
         let gated = program.launch(launch, soon())?;
         println!("{} is the agent of {}", gated.identity(), gated.name());
         pens.push(gated.open(soon())?);

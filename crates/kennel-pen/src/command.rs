@@ -1,7 +1,8 @@
 //! What to run, with which environment and streams.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use kennel_sys::clone::ResourceLimit;
 use kennel_sys::fault::{CallError, call};
@@ -150,16 +151,8 @@ impl Command {
         self
     }
 
-    pub(crate) fn program(&self) -> &OsStr {
-        &self.argv[0]
-    }
-
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.env.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_os_str())
-    }
-
-    pub(crate) fn folder_path(&self) -> Option<&Path> {
-        self.folder.as_deref()
     }
 }
 
@@ -233,6 +226,10 @@ pub(crate) fn open_streams(streams: StdStreams) -> Result<(AgentEnds, CallerEnds
     }
 }
 
+pub(crate) fn open_null() -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
+}
+
 enum Direction {
     ToAgent,
     FromAgent,
@@ -246,12 +243,7 @@ fn open_stream(
     match stream {
         StdStream::File(fd) => Ok((AgentEnd::Opened(fd), None)),
         StdStream::Inherit => Ok((AgentEnd::Shared(own), None)),
-        StdStream::Null => {
-            let flags = OFlags::RDWR | OFlags::CLOEXEC;
-            let null =
-                call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
-            Ok((AgentEnd::Opened(null), None))
-        }
+        StdStream::Null => Ok((AgentEnd::Opened(call("open /dev/null", open_null)?), None)),
         StdStream::Pipe => {
             let (reader, writer) = call("pipe2", || rustix::pipe::pipe_with(PipeFlags::CLOEXEC))?;
             Ok(match direction {

@@ -36,7 +36,6 @@ pub(crate) trait CgroupFiles {
     fn is_writable(&self, path: &Path) -> bool;
 }
 
-/// The files of the kernel.
 pub(crate) struct KernelFiles;
 
 impl CgroupFiles for KernelFiles {
@@ -65,12 +64,11 @@ impl CgroupFiles for KernelFiles {
 /// The owner of a process in the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProcessOwner {
-    /// Kennel.
-    Ours,
+    Kennel,
     /// The process has exited.
-    Nobodys,
+    Gone,
     /// Another program, with this name.
-    Anothers(String),
+    Other(String),
 }
 
 /// What is known about a folder of pens.
@@ -80,7 +78,6 @@ pub(crate) struct PenFolder<'a> {
     pub(crate) is_root: bool,
     /// Whether systemd manages it and has not delegated it.
     pub(crate) is_managed: bool,
-    /// Whether the calling user is root.
     pub(crate) by_root: bool,
     /// The controllers that are bound to cgroup v1.
     pub(crate) version_one: Vec<String>,
@@ -94,12 +91,11 @@ impl<'a> PenFolder<'a> {
     pub(crate) fn here(folder: &'a Path) -> Self {
         let by_root = rustix::process::geteuid().is_root();
         let has_systemd = Path::new("/run/systemd/system").exists();
-        let who = if by_root { CallingUser::Root } else { CallingUser::User };
         let top = crate::host_support::cgroup_mount().map(|mount| mount.join("cgroup.controllers"));
         Self {
             folder,
             is_root: !folder.join("cgroup.type").exists(),
-            is_managed: has_systemd && is_managed(folder, who, is_marked, systemd::delegation),
+            is_managed: has_systemd && is_managed(folder, by_root, is_marked, systemd::delegation),
             by_root,
             version_one: version_one(),
             at_top: top
@@ -112,10 +108,6 @@ impl<'a> PenFolder<'a> {
     fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
-
-    fn leaf(&self) -> PathBuf {
-        self.folder.join(SUPERVISOR)
-    }
 }
 
 /// Whether pens in this folder can have limits of this kind. Changes nothing.
@@ -124,11 +116,8 @@ pub(crate) fn offer(
     place: &PenFolder<'_>,
     controller: Controller,
 ) -> Result<(), NoController> {
-    if is_on(files, place, controller)? {
+    if is_enabled(files, place, controller)? {
         return Ok(());
-    }
-    if place.is_managed {
-        return Err(NoController::NotDelegated);
     }
     for name in ["cgroup.subtree_control", "cgroup.procs"] {
         if !files.is_writable(&place.file(name)) {
@@ -144,11 +133,8 @@ pub(crate) fn enable(
     place: &PenFolder<'_>,
     controller: Controller,
 ) -> Result<(), NoController> {
-    if is_on(files, place, controller)? {
+    if is_enabled(files, place, controller)? {
         return Ok(());
-    }
-    if place.is_managed {
-        return Err(NoController::NotDelegated);
     }
     let word = format!("+{controller}");
     for _ in 0..ROUNDS {
@@ -170,20 +156,25 @@ pub(crate) fn enable(
     Err(failed("enabling it", &Errno::BUSY.into()))
 }
 
-/// Whether the controller is already enabled for pens. Returns an error if it can't be.
-fn is_on(
+/// Whether the controller is already enabled for pens. Returns an error if Kennel can't enable it.
+fn is_enabled(
     files: &dyn CgroupFiles,
     place: &PenFolder<'_>,
     controller: Controller,
 ) -> Result<bool, NoController> {
+    let listed = |list: &[String]| list.iter().any(|word| word == controller.name());
     let has = |name: &str| {
         let list = files.read(&place.file(name)).map_err(|error| failed("reading", &error))?;
-        Ok(words(&list).iter().any(|word| word == controller.name()))
+        Ok(listed(&words(&list)))
     };
     if has("cgroup.controllers")? {
-        return has("cgroup.subtree_control");
+        let enabled = has("cgroup.subtree_control")?;
+        return if !enabled && place.is_managed {
+            Err(NoController::NotDelegated)
+        } else {
+            Ok(enabled)
+        };
     }
-    let listed = |list: &[String]| list.iter().any(|word| word == controller.name());
     Err(if listed(&place.version_one) {
         NoController::InVersionOne
     } else if listed(&place.at_top) {
@@ -210,9 +201,9 @@ fn ours(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<Vec<i32>, NoCo
     // A process in an invisible pid namespace has the pid 0.
     for pid in text.lines().map(|line| line.trim().parse::<i32>().unwrap_or(0)) {
         match (place.whose)(pid) {
-            ProcessOwner::Ours => pids.push(pid),
-            ProcessOwner::Nobodys => {}
-            ProcessOwner::Anothers(name) => return Err(NoController::Strangers { pid, name }),
+            ProcessOwner::Kennel => pids.push(pid),
+            ProcessOwner::Gone => {}
+            ProcessOwner::Other(name) => return Err(NoController::Strangers { pid, name }),
         }
     }
     Ok(pids)
@@ -227,7 +218,7 @@ fn is_inhabited(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<bool, 
 /// Moves Kennel's own processes into the leaf.
 fn move_to_leaf(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<(), NoController> {
     let pids = ours(files, place)?;
-    let leaf = place.leaf();
+    let leaf = place.file(SUPERVISOR);
     files.make_folder(&leaf).map_err(|error| failed("creating a leaf", &error))?;
     for pid in pids {
         match files.write(&leaf.join("cgroup.procs"), &pid.to_string()) {
@@ -259,19 +250,12 @@ fn version_one() -> Vec<String> {
     lists.flat_map(|list| list.split(',')).filter(|name| !name.is_empty()).map(Into::into).collect()
 }
 
-/// The user that requests limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CallingUser {
-    Root,
-    User,
-}
-
 /// Whether this folder is in a unit that systemd has not delegated. The system's manager marks the units that it has
 /// delegated. A user's manager does not, so it is asked. Without an answer, it is enough that the user may write
 /// to the folder.
 fn is_managed(
     folder: &Path,
-    asker: CallingUser,
+    by_root: bool,
     is_marked: impl Fn(&Path) -> bool,
     ask: impl Fn(&str) -> Delegation,
 ) -> bool {
@@ -287,11 +271,8 @@ fn is_managed(
     }
     // A user's manager is itself a unit of the system's manager.
     let is_users = unit.ancestors().skip(1).any(|above| is_unit(&above));
-    match (asker, unit.file_name().and_then(|name| name.to_str())) {
-        (CallingUser::Root, _) => true,
-        (CallingUser::User, Some(name)) if is_users => ask(name) == Delegation::Kept,
-        (CallingUser::User, _) => false,
-    }
+    let name = unit.file_name().and_then(|name| name.to_str()).filter(|_| is_users);
+    by_root || name.is_some_and(|name| ask(name) == Delegation::Kept)
 }
 
 fn is_marked(folder: &Path) -> bool {
@@ -305,10 +286,9 @@ fn is_marked(folder: &Path) -> bool {
 fn whose(pid: i32) -> ProcessOwner {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let Ok(folder) = fs::metadata(&process) else {
-        return if pid == 0 {
-            ProcessOwner::Anothers("another namespace's".into())
-        } else {
-            ProcessOwner::Nobodys
+        return match pid {
+            0 => ProcessOwner::Other("another namespace's".into()),
+            _ => ProcessOwner::Gone,
         };
     };
     let name = fs::read_to_string(process.join("comm")).unwrap_or_default().trim().to_owned();
@@ -317,9 +297,9 @@ fn whose(pid: i32) -> ProcessOwner {
     let same_program = own.is_some() && program(&process.join("exe")) == own;
     let same_user = folder.uid() == rustix::process::geteuid().as_raw();
     if same_user && (same_program || name.starts_with("kennel-")) {
-        ProcessOwner::Ours
+        ProcessOwner::Kennel
     } else {
-        ProcessOwner::Anothers(name)
+        ProcessOwner::Other(name)
     }
 }
 

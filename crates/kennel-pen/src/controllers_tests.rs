@@ -36,9 +36,9 @@ impl Made {
             version_one: Vec::new(),
             at_top: Vec::new(),
             whose: &|pid| match pid {
-                0..100 => ProcessOwner::Ours,
-                100..200 => ProcessOwner::Nobodys,
-                _ => ProcessOwner::Anothers("bash".into()),
+                0..100 => ProcessOwner::Kennel,
+                100..200 => ProcessOwner::Gone,
+                _ => ProcessOwner::Other("bash".into()),
             },
         }
     }
@@ -189,20 +189,18 @@ fn a_unit_is_usable_if_systemd_has_delegated_it() {
         move |folder: &Path| marked.iter().any(|name| folder.ends_with(name))
     };
     let nobody = |unit: &str| panic!("asked about {unit}");
-    let managed =
-        |folder: &str, asker, marked| is_managed(Path::new(folder), asker, marks(marked), nobody);
-    for asker in [CallingUser::Root, CallingUser::User] {
-        assert!(!managed(&scope, asker, &["user@7.service", "a.scope"]));
-        assert!(!managed(&pens, asker, &["user@7.service", "a.scope"]), "what is below, too");
-        assert!(!managed("/c/by-hand/pens", asker, &[]));
+    let managed = |folder: &str, by_root, marked| {
+        is_managed(Path::new(folder), by_root, marks(marked), nobody)
+    };
+    for by_root in [true, false] {
+        assert!(!managed(&scope, by_root, &["user@7.service", "a.scope"]));
+        assert!(!managed(&pens, by_root, &["user@7.service", "a.scope"]), "what is below, too");
+        assert!(!managed("/c/by-hand/pens", by_root, &[]));
     }
     let service = "/c/system.slice/x.service";
-    assert!(managed(service, CallingUser::Root, &[]));
-    assert!(
-        managed(&scope, CallingUser::Root, &["user@7.service"]),
-        "it is the manager's, not ours"
-    );
-    assert!(!managed(service, CallingUser::User, &[]), "that it can be written to is all there is");
+    assert!(managed(service, true, &[]));
+    assert!(managed(&scope, true, &["user@7.service"]), "it is the manager's, not ours");
+    assert!(!managed(service, false, &[]), "that it can be written to is all there is");
 }
 
 #[test]
@@ -214,7 +212,7 @@ fn a_users_manager_is_asked_about_its_units() {
             answer
         };
         let folder = "/c/user.slice/user@7.service/app.slice/a.scope/pens";
-        is_managed(Path::new(folder), CallingUser::User, mark, ask)
+        is_managed(Path::new(folder), false, mark, ask)
     };
     assert!(managed(Delegation::Kept));
     assert!(!managed(Delegation::Given));
@@ -224,19 +222,19 @@ fn a_users_manager_is_asked_about_its_units() {
 #[test]
 fn own_processes_are_recognized_by_their_program() {
     let own = rustix::process::getpid().as_raw_pid();
-    assert_eq!(whose(own), ProcessOwner::Ours);
-    assert!(matches!(whose(1), ProcessOwner::Anothers(_)));
-    assert!(matches!(whose(0), ProcessOwner::Anothers(_)));
+    assert_eq!(whose(own), ProcessOwner::Kennel);
+    assert!(matches!(whose(1), ProcessOwner::Other(_)));
+    assert!(matches!(whose(0), ProcessOwner::Other(_)));
     let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
     let pid = i32::try_from(child.id()).unwrap();
     // Until its exec it is a copy of this program.
-    while whose(pid) == ProcessOwner::Ours {
+    while whose(pid) == ProcessOwner::Kennel {
         std::thread::yield_now();
     }
-    assert_eq!(whose(pid), ProcessOwner::Anothers("sleep".into()));
+    assert_eq!(whose(pid), ProcessOwner::Other("sleep".into()));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(whose(pid), ProcessOwner::Nobodys);
+    assert_eq!(whose(pid), ProcessOwner::Gone);
 }
 
 /// Uses any controller at the top of the kernel's hierarchy: the rules are the same for all.
@@ -270,12 +268,12 @@ fn try_it(mount: &Path, folder: &Path) {
     let pid = i32::try_from(child.id()).unwrap();
     KernelFiles.write(&folder.join("cgroup.procs"), &pid.to_string()).unwrap();
     let tried = std::panic::catch_unwind(|| {
-        let whose = |other| if other == pid { ProcessOwner::Ours } else { ProcessOwner::Nobodys };
+        let whose = |other| if other == pid { ProcessOwner::Kennel } else { ProcessOwner::Gone };
         let place = PenFolder { is_managed: false, whose: &whose, ..PenFolder::here(folder) };
         enable(&KernelFiles, &place, *controller).unwrap();
         let leaf = folder.join(SUPERVISOR).join("cgroup.procs");
         assert_eq!(fs::read_to_string(leaf).unwrap(), format!("{pid}\n"));
-        assert_eq!(is_on(&KernelFiles, &place, *controller), Ok(true));
+        assert_eq!(is_enabled(&KernelFiles, &place, *controller), Ok(true));
     });
     child.kill().unwrap();
     child.wait().unwrap();

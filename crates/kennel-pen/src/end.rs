@@ -118,9 +118,6 @@ impl Pen {
     }
 
     /// The processes that are left, and why.
-    ///
-    /// # Errors
-    /// The processes could not be listed.
     pub fn survivors(&self) -> io::Result<Vec<Survivor>> {
         Ok(self.pids()?.into_iter().filter_map(|pid| survivor(pid, &self.refused)).collect())
     }

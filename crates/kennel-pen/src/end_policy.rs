@@ -12,31 +12,24 @@
 use std::time::{Duration, Instant};
 
 /// The grace of processes that the agent left behind: their linger is already over.
-pub const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
 /// How far the end of a pen has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndPhase {
+pub(crate) enum EndPhase {
     /// The end was not requested.
     Running,
     /// The agent has exited, and the processes that it left may go on for a while.
-    Lingering {
-        /// The end of the linger.
-        until: Instant,
-    },
-    /// TERM was sent.
-    Stopping {
-        /// When KILL follows.
-        until: Instant,
-    },
+    Lingering { until: Instant },
+    /// TERM was sent, and KILL follows then.
+    Stopping { until: Instant },
     /// KILL is sent until the pen is empty.
     Killing,
 }
 
-/// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum EndStep {
+pub(crate) enum EndStep {
     /// Wait until then, or until something happens.
     Wait(Option<Instant>),
     /// Send TERM to every process.
@@ -45,9 +38,8 @@ pub enum EndStep {
     Kill,
 }
 
-/// The decisions for one pen.
 #[derive(Debug, Clone)]
-pub struct EndPolicy {
+pub(crate) struct EndPolicy {
     phase: EndPhase,
     linger: Duration,
     grace: Duration,
@@ -56,27 +48,22 @@ pub struct EndPolicy {
 }
 
 impl EndPolicy {
-    /// Creates the policy for a pen with this linger and this grace.
-    #[must_use]
-    pub fn new(linger: Duration, grace: Duration) -> Self {
+    pub(crate) fn new(linger: Duration, grace: Duration) -> Self {
         Self { phase: EndPhase::Running, linger, grace, terminate: false }
     }
 
-    /// How far the end has come.
-    #[must_use]
-    pub fn phase(&self) -> EndPhase {
+    pub(crate) fn phase(&self) -> EndPhase {
         self.phase
     }
 
-    /// Notes the agent's exit.
-    pub fn agent_exited(&mut self, now: Instant) {
+    pub(crate) fn agent_exited(&mut self, now: Instant) {
         if self.phase == EndPhase::Running {
             self.phase = EndPhase::Lingering { until: after(now, self.linger) };
         }
     }
 
     /// Requests the end, with `grace` in place of the pen's own if it is given.
-    pub fn stop(&mut self, now: Instant, grace: Option<Duration>) {
+    pub(crate) fn stop(&mut self, now: Instant, grace: Option<Duration>) {
         let until = after(now, grace.unwrap_or(self.grace));
         match self.phase {
             EndPhase::Running | EndPhase::Lingering { .. } => {
@@ -91,13 +78,12 @@ impl EndPolicy {
     }
 
     /// Requests the end at once.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.phase = EndPhase::Killing;
         self.terminate = false;
     }
 
-    /// Decides what to do now.
-    pub fn due(&mut self, now: Instant) -> EndStep {
+    pub(crate) fn due(&mut self, now: Instant) -> EndStep {
         if std::mem::take(&mut self.terminate) {
             return EndStep::Terminate;
         }

@@ -7,15 +7,15 @@ use std::{fs, io};
 
 use kennel_sys::clone::{self, ChildSpec};
 use kennel_sys::fault::{CallError, call};
+use kennel_types::PenKind;
 use rustix::fd::AsFd;
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::cgroup::{Cgroup, CgroupBase, CgroupRemoval};
+use crate::command::open_null;
 use crate::controllers::{self, KernelFiles, PenFolder, SUPERVISOR};
 use crate::limits::{CgroupSetting, Controller, NoController, PenLimitError, PenLimits};
 use crate::name::{HomeId, PenName};
-use kennel_types::PenKind;
 
 /// How long the cgroup of a trial may take to become empty.
 const REMOVAL: Duration = Duration::from_secs(5);
@@ -46,8 +46,6 @@ pub enum NoCgroup {
         folder: PathBuf,
         /// The kernel's error.
         error: String,
-        /// The errno.
-        errno: i32,
     },
 }
 
@@ -68,14 +66,7 @@ impl HostSupport {
     /// Looks for the cgroup folder without a trial: enough to search for pens.
     #[must_use]
     pub fn look() -> Self {
-        let open = |path: PathBuf| {
-            CgroupBase::open(&path).map_err(|error| NoCgroup::Trial {
-                step: "opening",
-                errno: error.errno().unwrap_or(0),
-                error: error.source.to_string(),
-                folder: path,
-            })
-        };
+        let open = |path: PathBuf| CgroupBase::open(&path).map_err(failed_trial("opening", &path));
         Self { cgroup: find_base().and_then(open) }
     }
 
@@ -86,9 +77,6 @@ impl HostSupport {
     }
 
     /// The folder in which cgroup pens can be created.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub fn cgroup(&self) -> Result<&CgroupBase, &NoCgroup> {
         self.cgroup.as_ref()
     }
@@ -228,15 +216,12 @@ fn below(own: &str, root: &str) -> Option<PathBuf> {
     (!relative.starts_with("..")).then(|| relative.to_owned())
 }
 
+fn failed_trial(step: &'static str, folder: &Path) -> impl Fn(CallError) -> NoCgroup {
+    move |error| NoCgroup::Trial { step, folder: folder.to_owned(), error: error.to_string() }
+}
+
 fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {
-    let failed = |step| {
-        move |error: CallError| NoCgroup::Trial {
-            step,
-            folder: path.to_owned(),
-            errno: error.errno().unwrap_or(0),
-            error: error.to_string(),
-        }
-    };
+    let failed = |step| failed_trial(step, path);
     let base = CgroupBase::open(path).map_err(failed("opening"))?;
     let random = |error: io::Error| failed("a random name")(CallError::new("getrandom", error));
     let name = PenName::random(home.clone()).map_err(random)?;
@@ -265,8 +250,7 @@ fn remove_soon(cgroup: &Cgroup) -> Result<(), CallError> {
 
 /// Starts a process that never gets past its gate, so its program does not matter.
 fn try_clone_into(cgroup: &Cgroup) -> Result<(), CallError> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let null = call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
+    let null = call("open /dev/null", open_null)?;
     let mut spec = ChildSpec::new(CString::default(), Vec::new(), [null.as_fd(); 3]);
     spec.cgroup = Some(cgroup.folder());
     let gated = clone::start(spec)?;

@@ -86,9 +86,6 @@ pub struct GatedAgent<'p> {
 
 impl Pen {
     /// Creates the process of a command, which waits behind its gate.
-    ///
-    /// # Errors
-    /// See [`LaunchError`].
     pub fn launch(&mut self, mut command: Command) -> Result<GatedAgent<'_>, LaunchError> {
         let (agent, caller) = open_streams(std::mem::take(&mut command.streams))?;
         self.launch_with(&command, agent, caller)
@@ -103,8 +100,8 @@ impl Pen {
         if self.agent.is_some() {
             return Err(LaunchError::Occupied);
         }
-        let folder = command.folder_path();
-        let path = program::find(command.program(), command.variable("PATH"), folder)?;
+        let folder = command.folder.as_deref();
+        let path = program::find(&command.argv[0], command.variable("PATH"), folder)?;
         let cgroup = self.cgroup.as_ref().map(Cgroup::folder);
         let process = clone::start(start(command, &self.name, &path, &agent, cgroup)?)?;
         drop(agent); // the process has its own copies, and the caller's would keep pipes open

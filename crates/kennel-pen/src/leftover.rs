@@ -49,9 +49,6 @@ pub enum Claim {
 impl HostSupport {
     /// The folders of all pens with this name in the hierarchy, those with a live owner included. There is at
     /// most one, unless a home was copied.
-    ///
-    /// # Errors
-    /// The folders could not be listed, so it is unknown which pens exist.
     pub fn find_pens(name: &PenName) -> Result<Vec<PathBuf>, CallError> {
         let all = Self::pens(&name.home)?.into_iter();
         Ok(all.filter(|(other, _)| other == name).map(|(_, path)| path).collect())
@@ -69,9 +66,6 @@ impl HostSupport {
 
     /// The pens of this home whose owner has died, anywhere in the hierarchy: the owner may have been started in
     /// another login session.
-    ///
-    /// # Errors
-    /// The folders could not be listed, so it is unknown which pens exist.
     pub fn leftovers(home: &HomeId) -> Result<Vec<Leftover>, CallError> {
         let mut found = Vec::new();
         walk(home, |base, name, path| {
@@ -152,9 +146,6 @@ impl Leftover {
     }
 
     /// The pids of its processes, for display.
-    ///
-    /// # Errors
-    /// The processes could not be listed.
     pub fn pids(&self) -> io::Result<Vec<i32>> {
         self.cgroup.pids()
     }

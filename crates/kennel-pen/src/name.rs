@@ -20,25 +20,15 @@ pub struct HomeId(String);
 
 impl HomeId {
     /// Generates a random id.
-    ///
-    /// # Errors
-    /// The kernel returned no random bytes.
     pub fn random() -> std::io::Result<Self> {
         Ok(Self(random_text(b"0123456789abcdef", 16)?))
     }
 
     /// Parses an id from a record.
-    ///
-    /// # Errors
-    /// The text is not 16 lower-case hex digits.
     pub fn parse(text: &str) -> Result<Self, ParseNameError> {
         let valid =
             text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        valid.then(|| Self(text.to_owned())).ok_or_else(|| ParseNameError {
-            what: "home id",
-            value: text.to_owned(),
-            rule: "expected 16 lower-case hex digits",
-        })
+        check(valid, "home id", text, "expected 16 lower-case hex digits").map(Self)
     }
 
     /// The id as text.
@@ -69,26 +59,17 @@ pub struct PenId(String);
 
 impl PenId {
     /// Generates a random id of 12 letters and digits.
-    ///
-    /// # Errors
-    /// The kernel returned no random bytes.
     pub fn random() -> std::io::Result<Self> {
         // 32 characters that are hard to confuse.
         Ok(Self(random_text(b"0123456789abcdefghjkmnpqrstvwxyz", 12)?))
     }
 
     /// Parses an id.
-    ///
-    /// # Errors
-    /// The text is not 1 to 64 lower-case letters, digits or `_`.
     pub fn parse(text: &str) -> Result<Self, ParseNameError> {
         let valid = (1..=64).contains(&text.len())
             && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
-        valid.then(|| Self(text.to_owned())).ok_or_else(|| ParseNameError {
-            what: "session id",
-            value: text.to_owned(),
-            rule: "expected 1 to 64 lower-case letters, digits or _",
-        })
+        check(valid, "session id", text, "expected 1 to 64 lower-case letters, digits or _")
+            .map(Self)
     }
 
     /// The id as text.
@@ -123,9 +104,6 @@ pub struct PenName {
 
 impl PenName {
     /// Generates the name of a pen with a random id.
-    ///
-    /// # Errors
-    /// The kernel returned no random bytes.
     pub fn random(home: HomeId) -> std::io::Result<Self> {
         Ok(Self { home, session: PenId::random()? })
     }
@@ -142,6 +120,16 @@ impl fmt::Display for PenName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kennel-{}-{}", self.home, self.session)
     }
+}
+
+fn check(
+    valid: bool,
+    what: &'static str,
+    text: &str,
+    rule: &'static str,
+) -> Result<String, ParseNameError> {
+    let value = text.to_owned();
+    if valid { Ok(value) } else { Err(ParseNameError { what, value, rule }) }
 }
 
 /// `alphabet` must have 16 or 32 characters, so that all are equally likely.

@@ -16,7 +16,7 @@ use kennel_sys::reap::{self, Reaped, WaitStatus};
 use kennel_sys::signals::SignalFd;
 use kennel_types::PenKind;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::process::Signal;
 
 use crate::cgroup::{Cgroup, CgroupRemoval};
@@ -24,7 +24,6 @@ use crate::host_support::{HostSupport, NoCgroup};
 use crate::limits::{PenLimitError, PenLimits};
 use crate::name::PenName;
 use crate::process::PenProcess;
-use crate::removal::{PenRemoveError, RemovalFailure};
 use crate::slot::{PenSlot, settle, slot, take_slot};
 use crate::status::Status;
 use crate::subtree::{self, ProcessKey, WalkStep};
@@ -44,6 +43,28 @@ pub enum CreateError {
     /// A call failed. Nothing is left.
     #[error("can't create the pen")]
     Call(#[from] CallError),
+}
+
+/// A pen that could not be removed.
+#[derive(Debug, thiserror::Error)]
+#[error("pen {} could not be removed", .pen.name)]
+pub struct PenRemoveError {
+    /// The pen, which this process still owns.
+    pub pen: Box<Pen>,
+    /// The reason.
+    #[source]
+    pub why: RemovalFailure,
+}
+
+/// Why a pen could not be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemovalFailure {
+    /// Processes are in it.
+    #[error("processes are still in it")]
+    Occupied,
+    /// A call failed.
+    #[error(transparent)]
+    Call(CallError),
 }
 
 /// How long a signal to all processes may take to find those that are forked meanwhile.
@@ -95,23 +116,12 @@ pub(crate) struct PenAgent {
     pub(crate) status: Option<Status>,
 }
 
-/// Children that a process has before it owns a pen, for instance from a shell that `exec`ed it.
+/// Children of a process that don't belong to its pen.
 #[derive(Debug, Clone, Default)]
 pub struct OtherChildren(HashSet<ProcessKey>);
 
 impl OtherChildren {
-    /// The children that this process has now.
-    ///
-    /// # Errors
-    /// The children could not be listed.
-    pub fn now() -> io::Result<Self> {
-        Self::of(subtree::children_of(rustix::process::getpid().as_raw_pid())?)
-    }
-
     /// These children, without those that are already gone.
-    ///
-    /// # Errors
-    /// A child could not be inspected.
     pub fn of(children: impl IntoIterator<Item = i32>) -> io::Result<Self> {
         let mut found = HashSet::new();
         for pid in children {
@@ -210,9 +220,6 @@ impl Pen {
     }
 
     /// Notes a later child that does not belong to the pen either.
-    ///
-    /// # Errors
-    /// The child could not be inspected.
     pub fn add_other(&mut self, pid: i32) -> io::Result<()> {
         self.others.extend(subtree::open(pid)?.map(|found| found.mark));
         Ok(())
@@ -229,9 +236,6 @@ impl Pen {
     }
 
     /// Opens the files that are needed to end this pen now, for a pen that lasts.
-    ///
-    /// # Errors
-    /// The call that failed.
     pub fn arm(&self) -> Result<(), CallError> {
         self.cgroup.as_ref().map_or(Ok(()), Cgroup::open_all)
     }
@@ -252,12 +256,6 @@ impl Pen {
     #[must_use]
     pub fn agent(&self) -> Option<&ProcessIdentity> {
         self.agent.as_ref().map(|agent| &agent.identity)
-    }
-
-    /// A pidfd of the agent.
-    #[must_use]
-    pub fn agent_pidfd(&self) -> Option<BorrowedFd<'_>> {
-        self.agent.as_ref().map(|agent| agent.pidfd.as_fd())
     }
 
     /// The agent's exit status, once it has exited and was reaped.
@@ -290,8 +288,12 @@ impl Pen {
                         && agent.status.is_none()
                         && agent.identity.pid == pid
                     {
-                        let killed = matches!(ended, WaitStatus::Signal { signal: 9, .. });
-                        agent.status = Some(Status::new(ended, killed && oom()));
+                        agent.status = Some(match ended {
+                            WaitStatus::Signal { signal: 9, core } => {
+                                Status::Signal { signal: 9, core, oom: oom() }
+                            }
+                            ended => ended.into(),
+                        });
                     } else if !self.others.is_empty() {
                         let other = self.others.extract_if(|mark| mark.pid == pid).next();
                         self.others_exited.extend(other.map(|mark| (mark.pid, ended)));
@@ -329,18 +331,12 @@ impl Pen {
     }
 
     /// Waits until something happens in the pen, one of `others` is readable, or the deadline passes.
-    ///
-    /// # Errors
-    /// What `poll` returned.
     pub fn wait(&self, deadline: Option<Instant>, others: &[BorrowedFd<'_>]) -> io::Result<Woken> {
         let others = others.iter().map(|fd| PollFd::new(fd, PollFlags::IN));
         self.wait_also_for(deadline, &mut others.collect())
     }
 
     /// As [`Self::wait`], for descriptors with flags of their own. Afterwards they contain the results.
-    ///
-    /// # Errors
-    /// What `poll` returned.
     pub fn wait_also_for<'a>(
         &'a self,
         deadline: Option<Instant>,
@@ -394,9 +390,6 @@ impl Pen {
     }
 
     /// Lists the processes in the pen.
-    ///
-    /// # Errors
-    /// The processes could not be listed.
     pub fn processes(&self) -> io::Result<Vec<PenProcess>> {
         Ok(self.pids()?.into_iter().filter_map(PenProcess::look).collect())
     }
@@ -416,10 +409,7 @@ impl Pen {
     }
 
     /// The CPU time of all processes that were in the pen, once it is empty.
-    ///
-    /// # Errors
-    /// The cgroup can't be read.
-    pub fn final_cpu(&self) -> io::Result<Duration> {
+    pub(crate) fn final_cpu(&self) -> io::Result<Duration> {
         let reaped = || reap::reaped_cpu().saturating_sub(self.cpu_before);
         let counted = self.cgroup.as_ref().map(Cgroup::cpu).transpose()?.flatten();
         Ok(counted.unwrap_or_else(reaped))
@@ -428,9 +418,6 @@ impl Pen {
     /// Sends a signal to every process in the pen, through pidfds. Processes that appear meanwhile get it too.
     ///
     /// TERM is followed by CONT, so that a stopped process can act on it.
-    ///
-    /// # Errors
-    /// The processes could not be listed, or the kernel refused for a reason other than permission.
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
         if signal == Signal::KILL {
             self.reap()?;
@@ -449,9 +436,6 @@ impl Pen {
 
     /// Sends HUP to processes that ignore TERM, as an interactive shell does: it exits because its terminal is
     /// gone. Processes that act on TERM don't get it.
-    ///
-    /// # Errors
-    /// The processes could not be listed, or the kernel refused for a reason other than permission.
     pub fn hang_up(&mut self) -> io::Result<()> {
         subtree::hang_up(&self.others, Instant::now() + SIGNALLING)
     }
@@ -477,21 +461,12 @@ impl Pen {
         }
     }
 
-    /// Removes an empty pen.
-    ///
-    /// # Errors
-    /// The pen is not empty, or its folder could not be removed. The error contains the pen.
+    /// Removes an empty pen. On failure the error contains the pen.
     pub fn remove(mut self) -> Result<(), PenRemoveError> {
-        match self.try_remove() {
-            Ok(()) => Ok(()),
-            Err(why) => Err(PenRemoveError { pen: Box::new(self), why }),
-        }
+        self.try_remove().map_err(|why| PenRemoveError { pen: Box::new(self), why })
     }
 
     /// As [`Self::remove`], for callers that keep the value. The pen can't be used afterwards.
-    ///
-    /// # Errors
-    /// See [`RemovalFailure`].
     pub fn try_remove(&mut self) -> Result<(), RemovalFailure> {
         if self.reap().map_err(|error| RemovalFailure::Call(CallError::new("waitid", error)))? {
             return Err(RemovalFailure::Occupied);
@@ -509,9 +484,6 @@ impl Pen {
 
 /// Waits until one of the descriptors is ready, or the deadline passes. An interruption by a signal counts as
 /// a change.
-///
-/// # Errors
-/// What `poll` returned.
 pub fn poll(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<Woken> {
     let timeout = deadline.map(|deadline| {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,12 +1,15 @@
-//! The processes in a pen.
+//! The processes in a pen, what they use, and whether they are active.
 
-use std::fmt;
+use std::io;
 use std::time::Duration;
 
 use kennel_sys::identity::ProcessStat;
+use kennel_sys::reap;
 use kennel_types::Survivor;
 use serde::{Deserialize, Serialize};
 
+use crate::cgroup::Cgroup;
+use crate::pen::Pen;
 use crate::subtree::{self, ProcessKey};
 
 /// A process in a pen.
@@ -29,44 +32,20 @@ impl PenProcess {
     }
 }
 
-/// Why a process survives a kill.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SurvivalReason {
-    /// The kernel does not permit the signal: the process runs as this other user.
-    NotPermitted {
-        /// The user.
-        uid: u32,
-    },
-    /// It sleeps in the kernel, or is frozen, and takes no signal until that is over, not even KILL.
-    Uninterruptible,
-    /// KILL was sent, and the process has not exited yet.
-    Ending,
-}
-
-impl fmt::Display for SurvivalReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotPermitted { uid } => write!(f, "not permitted: it runs as user {uid}"),
-            Self::Uninterruptible => {
-                f.write_str("uninterruptible: it waits in the kernel, or is frozen")
-            }
-            Self::Ending => f.write_str("killed, but not yet gone"),
-        }
-    }
-}
-
 /// Describes a process that survived a kill. Returns none if it has exited meanwhile.
 pub(crate) fn survivor(pid: i32, refused: &[ProcessKey]) -> Option<Survivor> {
     let process = PenProcess::look(pid).filter(|process| !process.dead)?;
     let mark = subtree::open(pid).ok().flatten().map(|found| found.mark);
-    let reason = if mark.is_some_and(|mark| refused.contains(&mark)) {
-        SurvivalReason::NotPermitted { uid: subtree::owner_of(pid).unwrap_or(u32::MAX) }
+    let why = if mark.is_some_and(|mark| refused.contains(&mark)) {
+        let uid = subtree::owner_of(pid).unwrap_or(u32::MAX);
+        format!("not permitted: it runs as user {uid}")
     } else if process.state == 'D' {
-        SurvivalReason::Uninterruptible
+        // It takes no signal until that is over, not even KILL.
+        "uninterruptible: it waits in the kernel, or is frozen".to_owned()
     } else {
-        SurvivalReason::Ending
+        "killed, but not yet gone".to_owned()
     };
-    Some(Survivor { pid, name: process.name, why: reason.to_string() })
+    Some(Survivor { pid, name: process.name, why })
 }
 
 /// What a pen uses and has used.
@@ -102,4 +81,64 @@ pub struct Generation {
     pub youngest: u64,
     /// The page faults of all reaped processes: every process has at least one.
     pub faults: u64,
+}
+
+impl Pen {
+    /// What the pen uses and has used.
+    pub fn usage(&self) -> io::Result<PenUsage> {
+        let mut usage = PenUsage {
+            cpu: reap::reaped_cpu().saturating_sub(self.cpu_before),
+            ..PenUsage::default()
+        };
+        for stat in self.stats()? {
+            usage.cpu += cpu_of(&stat);
+            usage.memory += stat.resident_pages * rustix::param::page_size() as u64;
+            usage.processes += u32::from(!stat.is_dead());
+        }
+        if let Some(cgroup) = &self.cgroup {
+            usage.cpu = cgroup.cpu()?.unwrap_or(usage.cpu);
+            usage.memory = cgroup.memory()?.unwrap_or(usage.memory);
+        }
+        Ok(usage)
+    }
+
+    /// Samples the activity of the pen, to be compared with earlier samples.
+    pub fn activity(&self) -> io::Result<ActivitySample> {
+        let mut cpu = reap::reaped_cpu().saturating_sub(self.cpu_before);
+        let mut generation = Generation { faults: reap::reaped_faults(), ..Generation::default() };
+        let mut works = false;
+        for stat in self.stats()? {
+            cpu += cpu_of(&stat);
+            works |= matches!(stat.state, 'R' | 'D');
+            generation.processes += u32::from(!stat.is_dead());
+            generation.youngest = generation.youngest.max(stat.started);
+            generation.faults += stat.collected_faults;
+        }
+        if let Some(cgroup) = &self.cgroup {
+            cpu = cgroup.cpu()?.unwrap_or(cpu);
+        }
+        Ok(ActivitySample { cpu, generation, works })
+    }
+
+    fn stats(&self) -> io::Result<impl Iterator<Item = ProcessStat>> {
+        Ok(self.pids()?.into_iter().filter_map(|pid| ProcessStat::read(pid).ok().flatten()))
+    }
+
+    /// How many of its processes the OOM killer has killed, if the kernel counts them.
+    pub fn oom_kills(&self) -> io::Result<Option<u64>> {
+        self.cgroup.as_ref().map_or(Ok(None), Cgroup::oom_kills)
+    }
+
+    /// Notes the OOM kills before a KILL is sent: only later ones are attributed to the OOM killer.
+    pub(crate) fn note_oom_kills(&mut self) {
+        if let Ok(Some(kills)) = self.oom_kills() {
+            self.oom_kills_before = kills;
+        }
+    }
+}
+
+/// The CPU time of a process and of the children that it has reaped.
+fn cpu_of(stat: &ProcessStat) -> Duration {
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
+    Duration::from_millis((stat.cpu_ticks + stat.collected_ticks) * 1000 / ticks)
 }

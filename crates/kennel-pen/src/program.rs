@@ -23,45 +23,14 @@ pub enum ExecError {
         /// The value of `PATH` in the command's environment.
         searched: String,
     },
-    /// There is no such file.
-    #[error("{path}: not found")]
-    NotFound {
+    /// The file can't be executed.
+    #[error("{path}: {why}")]
+    File {
         /// The file.
         #[serde(with = "os_path")]
         path: PathBuf,
-        /// The kernel's error.
-        #[serde(with = "kennel_sys::errno")]
-        source: io::Error,
-    },
-    /// It is a folder, or its permissions forbid execution.
-    #[error("{path}: not executable")]
-    NotExecutable {
-        /// The file.
-        #[serde(with = "os_path")]
-        path: PathBuf,
-        /// The kernel's error.
-        #[serde(with = "kennel_sys::errno")]
-        source: io::Error,
-    },
-    /// The interpreter in its first line can't be executed.
-    #[error("{path}: its interpreter {interpreter} can't be executed")]
-    BadInterpreter {
-        /// The file.
-        #[serde(with = "os_path")]
-        path: PathBuf,
-        /// The interpreter, from the first line or the ELF header.
-        #[serde(with = "os_path")]
-        interpreter: PathBuf,
-        /// The kernel's error.
-        #[serde(with = "kennel_sys::errno")]
-        source: io::Error,
-    },
-    /// The file is neither a program nor a script with an interpreter line.
-    #[error("{path}: not a program (a script needs a first line such as #!/bin/sh)")]
-    NotAProgram {
-        /// The file.
-        #[serde(with = "os_path")]
-        path: PathBuf,
+        /// The reason.
+        why: String,
         /// The kernel's error.
         #[serde(with = "kennel_sys::errno")]
         source: io::Error,
@@ -76,16 +45,6 @@ pub enum ExecError {
         #[serde(with = "kennel_sys::errno")]
         source: io::Error,
     },
-    /// Anything else.
-    #[error("can't execute {path}")]
-    Other {
-        /// The file.
-        #[serde(with = "os_path")]
-        path: PathBuf,
-        /// The kernel's error.
-        #[serde(with = "kennel_sys::errno")]
-        source: io::Error,
-    },
 }
 
 impl ExecError {
@@ -94,21 +53,15 @@ impl ExecError {
     pub fn errno(&self) -> i32 {
         match self {
             Self::NotInPath { .. } => Errno::NOENT.raw_os_error(),
-            Self::NotFound { source, .. }
-            | Self::NotExecutable { source, .. }
-            | Self::BadInterpreter { source, .. }
-            | Self::NotAProgram { source, .. }
-            | Self::BadFolder { source, .. }
-            | Self::Other { source, .. } => source.raw_os_error().unwrap_or(0),
+            Self::File { source, .. } | Self::BadFolder { source, .. } => {
+                source.raw_os_error().unwrap_or(0)
+            }
         }
     }
 }
 
 /// Finds the file of `program`. A name with a slash is a path, relative to the command's folder. Any other name
 /// is searched for in `path`, the value of `PATH` in the command's environment.
-///
-/// # Errors
-/// The program is in no folder of `PATH`, or only as a file that can't be executed.
 pub(crate) fn find(
     program: &OsStr,
     path: Option<&OsStr>,
@@ -139,7 +92,7 @@ pub(crate) fn find(
         }
     }
     Err(match forbidden {
-        Some(path) => ExecError::NotExecutable { path, source: Errno::ACCESS.into() },
+        Some(path) => explain(&path, None, Errno::ACCESS.into()),
         None => not_found(),
     })
 }
@@ -147,21 +100,23 @@ pub(crate) fn find(
 /// Explains why the exec of `path` failed with `source`. A relative path starts in `folder`.
 pub(crate) fn explain(path: &Path, folder: Option<&Path>, source: io::Error) -> ExecError {
     let seen = folder.unwrap_or(Path::new("")).join(path);
-    let path = path.to_owned();
-    match Errno::from_io_error(&source) {
+    let why = match Errno::from_io_error(&source) {
         Some(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP)
             if seen.is_file() && is_executable(&seen) =>
         {
             match interpreter(&seen) {
-                Some(interpreter) => ExecError::BadInterpreter { path, interpreter, source },
-                None => ExecError::Other { path, source },
+                Some(name) => format!("its interpreter {} can't be executed", name.display()),
+                None => "can't be executed".to_owned(),
             }
         }
-        Some(Errno::NOENT | Errno::NOTDIR) => ExecError::NotFound { path, source },
-        Some(Errno::ACCESS | Errno::ISDIR) => ExecError::NotExecutable { path, source },
-        Some(Errno::NOEXEC) => ExecError::NotAProgram { path, source },
-        _ => ExecError::Other { path, source },
-    }
+        Some(Errno::NOENT | Errno::NOTDIR) => "not found".to_owned(),
+        Some(Errno::ACCESS | Errno::ISDIR) => "not executable".to_owned(),
+        Some(Errno::NOEXEC) => {
+            "not a program (a script needs a first line such as #!/bin/sh)".to_owned()
+        }
+        _ => "can't be executed".to_owned(),
+    };
+    ExecError::File { path: path.to_owned(), why, source }
 }
 
 fn is_executable(path: &Path) -> bool {

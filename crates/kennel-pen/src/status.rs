@@ -24,16 +24,16 @@ pub enum Status {
     Unknown(String),
 }
 
-impl Status {
-    pub(crate) fn new(ended: WaitStatus, oom: bool) -> Self {
+impl From<WaitStatus> for Status {
+    fn from(ended: WaitStatus) -> Self {
         match ended {
             WaitStatus::Code(code) => Self::Code(code),
-            WaitStatus::Signal { signal, core } => {
-                Self::Signal { signal, core, oom: oom && signal == 9 }
-            }
+            WaitStatus::Signal { signal, core } => Self::Signal { signal, core, oom: false },
         }
     }
+}
 
+impl Status {
     /// The code that a shell shows: the agent's own, or 128 plus the signal.
     #[must_use]
     pub fn shell_code(&self) -> Option<i32> {

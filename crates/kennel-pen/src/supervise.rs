@@ -14,6 +14,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use kennel_sys::namespace::NamespaceInit;
+use kennel_types::{PenKind, Survivor};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -23,12 +24,9 @@ use crate::end_policy::{EndPhase, EndPolicy, EndStep};
 use crate::host_support::HostSupport;
 use crate::limits::{PenLimitError, PenLimits};
 use crate::name::PenName;
-use crate::pen::{CreateError, Pen, Woken};
+use crate::pen::{CreateError, Pen, RemovalFailure, Woken};
 use crate::process::PenProcess;
-use crate::removal::RemovalFailure;
 use crate::status::Status;
-use kennel_types::PenKind;
-use kennel_types::Survivor;
 
 /// The length of one round of killing. Requests are served between two rounds.
 const KILL_ROUND: Duration = Duration::from_millis(250);
@@ -37,10 +35,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The pause between two rounds after that, and after an error.
 const PROBE: Duration = Duration::from_secs(1);
 /// The maximum number of entries of a list in a report.
-pub const MAX_LISTED: usize = 2000;
+const MAX_LISTED: usize = 2000;
 
 /// Something that the supervising loop reports.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PenEvent {
     /// The agent has exited. Processes that it started may still run.
     Exited(Status),
@@ -55,10 +53,7 @@ pub enum PenEvent {
 /// What a process does besides supervising its pen.
 pub trait Supervisor {
     /// Serves everything but the pen, without waiting. Called once in each turn; in the last one the pen is
-    /// `empty`.
-    ///
-    /// # Errors
-    /// What failed. It is reported, and the loop goes on.
+    /// `empty`. An error is reported, and the loop goes on.
     fn serve(&mut self, pen: &mut SupervisedPen, empty: bool) -> io::Result<()>;
 
     /// Adds the descriptors to wait for. Returns when the loop must wake up at the latest.
@@ -91,8 +86,9 @@ pub struct SupervisedPen {
     pub pen: Pen,
     policy: EndPolicy,
     /// The signal that asks the agent to end, if it is not TERM. Used only while the agent lives.
-    stop_signal: Option<Signal>,
-    has_terminal: bool,
+    pub stop_signal: Option<Signal>,
+    /// Whether the agent has a terminal. Then a stop also hangs up: an interactive shell ignores TERM.
+    pub has_terminal: bool,
     exit_reported: bool,
     stop_requested: bool,
     stopped_before_exit: bool,
@@ -118,20 +114,10 @@ impl SupervisedPen {
         }
     }
 
-    /// Sets the signal that asks the agent to end, in place of TERM.
-    pub fn set_stop_signal(&mut self, signal: Option<Signal>) {
-        self.stop_signal = signal;
-    }
-
-    /// The agent has a terminal, so a stop also hangs up: an interactive shell ignores TERM.
-    pub fn set_has_terminal(&mut self) {
-        self.has_terminal = true;
-    }
-
-    /// How far the end has come.
+    /// Whether the end is under way: TERM or KILL was sent, or is about to be.
     #[must_use]
-    pub fn phase(&self) -> EndPhase {
-        self.policy.phase()
+    pub fn is_ending(&self) -> bool {
+        matches!(self.policy.phase(), EndPhase::Stopping { .. } | EndPhase::Killing)
     }
 
     /// Whether the agent's exit was reported.
@@ -179,10 +165,7 @@ impl SupervisedPen {
         self.policy.kill();
     }
 
-    /// The processes in the pen, at most [`MAX_LISTED`].
-    ///
-    /// # Errors
-    /// The processes could not be listed.
+    /// Lists the processes in the pen, some thousands at most.
     pub fn processes(&self) -> io::Result<Vec<PenProcess>> {
         let mut processes = self.pen.processes()?;
         processes.truncate(MAX_LISTED);
@@ -309,9 +292,6 @@ impl SupervisedPen {
 }
 
 /// Creates a pen that is ready for a launch. Also returns the limits that it could not be given.
-///
-/// # Errors
-/// See [`CreateError`].
 pub fn create_pen(
     support: &HostSupport,
     name: &PenName,

@@ -32,7 +32,9 @@ fn a_thousand_failing_launches_leave_everything_at_the_baseline() {
         if may_make_cgroups() { &[PenKind::Cgroup, PenKind::Subtree] } else { &[PenKind::Subtree] };
     let order = |kind, program: &str| {
         let name = PenName::random(home.clone()).expect("random bytes");
-        PenLaunch::new(name, Command::new(program)).kind(kind)
+        let mut launch = PenLaunch::new(name, Command::new(program));
+        launch.kind = kind;
+        launch
     };
     let (descriptors_before, children_before) = (descriptors(), children());
     for round in 0..1000 {

@@ -1,41 +1,39 @@
 //! What the new process does between the clone and the exec.
 //!
 //! It runs in the caller's memory, on a stack of its own, with the caller's thread pointer, while the
-//! caller's threads run on. So: raw system calls only; no allocation, no lock, no libc, no indexing or
-//! arithmetic that could panic. All signals are blocked from before the clone until just before the
-//! exec, so no handler of the caller's can run here.
+//! caller's threads run on. So it makes raw system calls only: no allocation, no lock, no libc, no
+//! indexing or arithmetic that could panic. All signals are blocked from before the clone until just
+//! before the exec, so no handler of the caller can run here.
 //!
 //! ```text
 //! streams to 0-2, gate to 3 -> close the rest -> session -> terminal -> umask -> limits -> folder
-//!    -> signals to default -> GATE (a byte: go on; end-of-file: die) -> unblock -> exec
+//!    -> signals to default -> GATE (a byte: continue; end-of-file: exit) -> unblock -> exec
 //! ```
-//! All that can fail comes before the gate, so whoever opens it knows that only the exec can fail.
-//! Handlers were cleared by the clone itself, but ignored signals are still ignored. To find out which would take
-//! as many calls as to reset them all, and whoever waits at the gate has the time.
+//! Everything else that can fail comes before the gate, so after the gate only the exec can fail. The
+//! clone itself clears handlers, but ignored signals stay ignored, so all are reset.
 
 use core::ffi::{c_char, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 
 use crate::raw::syscall;
 
-/// The byte that opens the gate.
 pub(crate) const GO: u8 = b'g';
-/// Where the gate is while the new process waits at it; closed by the exec.
+/// The descriptor of the gate. The exec closes it.
 const GATE: usize = 3;
-/// Scratch descriptors are taken from here up, so that they clobber none of 0-3.
+/// The lowest temporary descriptor, above 0-3.
 const SCRATCH: usize = 10;
-/// What `read` says at a gate that is still shut.
+/// The result of `read` at a closed gate.
 const NOTHING_YET: isize = -(libc::EAGAIN as isize);
-/// How often the gate is looked at before we go to sleep at it: some microseconds. A caller that opens it
-/// at once does so by then, and going to sleep on another core and being woken costs ten times that.
+/// How often to poll the gate before sleeping: some microseconds. A caller that opens it at once does so
+/// by then, and a sleep and a wake-up on another core cost ten times that.
 const LOOKS: u32 = 100;
-/// The size of the kernel's signal set.
+/// The size of the kernel's signal set, in bytes.
 const SIGSET: usize = 8;
-/// The highest signal; those that libc uses itself are among them.
+/// The highest signal, including those that libc reserves.
 const LAST_SIGNAL: usize = 64;
 
-/// How far the new process has come. The order is the order in which it happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// How far the new process has come, in the order in which it happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum ChildStep {
     Born = 0,
@@ -51,30 +49,23 @@ pub(crate) enum ChildStep {
 }
 
 impl ChildStep {
-    /// The call that this step makes, as errors name it.
-    pub(crate) fn call(self) -> &'static str {
-        match self {
-            Self::Born => "clone3",
-            Self::Streams => "dup",
-            Self::Descriptors => "close_range",
-            Self::Session => "setsid",
-            Self::Terminal => "TIOCSCTTY",
-            Self::Umask => "umask",
-            Self::Limits => "setrlimit",
-            Self::Folder => "chdir",
-            Self::Gate => "gate",
-            Self::Exec => "execve",
-        }
-    }
+    /// Each step with the name of its call.
+    const ALL: [(Self, &'static str); 10] = [
+        (Self::Born, "clone3"),
+        (Self::Streams, "dup"),
+        (Self::Descriptors, "close_range"),
+        (Self::Session, "setsid"),
+        (Self::Terminal, "TIOCSCTTY"),
+        (Self::Umask, "umask"),
+        (Self::Limits, "setrlimit"),
+        (Self::Folder, "chdir"),
+        (Self::Gate, "gate"),
+        (Self::Exec, "execve"),
+    ];
 
-    pub(crate) fn from_number(number: u32) -> Self {
-        use ChildStep::{
-            Born, Descriptors, Exec, Folder, Gate, Limits, Session, Streams, Terminal, Umask,
-        };
-        [Born, Streams, Descriptors, Session, Terminal, Umask, Limits, Folder, Gate, Exec]
-            .into_iter()
-            .find(|step| *step as u32 == number)
-            .unwrap_or(Born)
+    /// The step with this number, and the name of its call.
+    pub(crate) fn from_number(number: u32) -> (Self, &'static str) {
+        Self::ALL.into_iter().find(|(step, _)| *step as u32 == number).unwrap_or(Self::ALL[0])
     }
 }
 
@@ -87,20 +78,20 @@ pub(crate) struct KernelLimit {
     pub(crate) resource: u32,
 }
 
-/// What parent and child share: the orders, and how far the child has come.
+/// The memory that parent and child share.
 #[repr(C)]
 pub(crate) struct ChildReport {
-    /// 1 until the kernel clears it: the child has left this memory, by exec or by its end.
+    /// 1 until the kernel clears it, when the child leaves this memory by exec or exit.
     pub(crate) here: AtomicU32,
     pub(crate) step: AtomicU32,
     pub(crate) errno: AtomicI32,
-    /// Which of the limits failed.
+    /// The index of the limit that is being set.
     pub(crate) detail: AtomicU32,
     pub(crate) calls: AtomicU32,
     pub(crate) orders: ChildOrders,
 }
 
-/// Plain values and pointers into memory that the parent keeps until `here` is 0.
+/// Plain values, and pointers into memory that the parent keeps until `here` is 0.
 pub(crate) struct ChildOrders {
     pub(crate) streams: [i32; 3],
     pub(crate) gate: i32,
@@ -112,11 +103,11 @@ pub(crate) struct ChildOrders {
     pub(crate) path: *const c_char,
     pub(crate) argv: *const *const c_char,
     pub(crate) env: *const *const c_char,
-    /// A test's wish: which of this process's calls fails, counted from 1, and with what.
+    /// For tests: the number of the call that fails, counted from 1, and its errno.
     pub(crate) fail: (u32, i32),
 }
 
-/// The kernel's sigaction: default disposition, nothing else.
+/// The kernel's `sigaction`.
 #[repr(C)]
 struct KernelAction {
     handler: usize,
@@ -125,15 +116,15 @@ struct KernelAction {
     mask: u64,
 }
 
-/// The first and only function of the new process.
+/// The entry point of the new process.
 ///
 /// # Safety
 /// `shared` must point to a [`ChildReport`] that stays valid, with all its orders, until `here` is 0.
 pub(crate) unsafe extern "C" fn main(shared: *mut c_void) -> ! {
-    // SAFETY: the caller's promise; all fields that both sides write are atomics.
+    // SAFETY: as the caller guarantees; all fields that both sides write are atomics.
     let shared = unsafe { &*shared.cast::<ChildReport>() };
     let child = Child { shared };
-    // SAFETY: the orders are valid, see above.
+    // SAFETY: the orders are valid, as the caller guarantees.
     let code = match unsafe { child.run() } {
         Ok(never) => match never {},
         Err(Stop::Failed(errno)) => {
@@ -143,14 +134,14 @@ pub(crate) unsafe extern "C" fn main(shared: *mut c_void) -> ! {
         Err(Stop::Dismissed) => crate::clone::DISMISSED as usize,
     };
     loop {
-        // SAFETY: ends this process; takes no pointer.
+        // SAFETY: it takes no pointer.
         unsafe { syscall(libc::SYS_exit_group, [code, 0, 0, 0, 0, 0]) };
     }
 }
 
 enum Stop {
     Failed(i32),
-    /// End-of-file at the gate: whoever could have opened it is gone or has changed its mind.
+    /// End-of-file at the gate: the parent is gone or has dismissed this process.
     Dismissed,
 }
 
@@ -165,7 +156,7 @@ impl Child<'_> {
         self.shared.step.store(step as u32, Relaxed);
     }
 
-    /// One system call, or the failure that a test asked for.
+    /// Makes one system call, or returns the error that a test requested.
     ///
     /// # Safety
     /// As for [`syscall`].
@@ -177,7 +168,7 @@ impl Child<'_> {
         if calls == nth {
             return Err(Stop::Failed(errno));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: as the caller guarantees.
         let result = unsafe { syscall(number, args) };
         if result < 0 {
             Err(Stop::Failed((result as i32).wrapping_neg()))
@@ -188,8 +179,8 @@ impl Child<'_> {
 
     unsafe fn run(&self) -> Result<Never, Stop> {
         let orders = &self.shared.orders;
-        // Why all calls below are sound: descriptors are plain numbers, checked by the kernel; pointers
-        // are to this function's own locals or to the orders, which outlive this process's stay.
+        // All calls below are sound: the kernel checks descriptors, and pointers are to local variables
+        // or to the orders, which outlive this process's use of the memory.
         self.at(ChildStep::Streams);
         // SAFETY: as above.
         unsafe { self.place_streams()? };
@@ -225,15 +216,15 @@ impl Child<'_> {
         self.at(ChildStep::Exec);
         let none = 0_u64;
         let set = [libc::SIG_SETMASK as usize, &raw const none as usize, 0, SIGSET, 0, 0];
-        // SAFETY: as above; no handler is left that could run now.
+        // SAFETY: as above; no handler is left that could run.
         unsafe { self.call(libc::SYS_rt_sigprocmask, set)? };
         let exec = [orders.path as usize, orders.argv as usize, orders.env as usize, 0, 0, 0];
         // SAFETY: as above.
         unsafe { self.call(libc::SYS_execve, exec)? };
-        Err(Stop::Failed(libc::ENOEXEC)) // a successful exec does not come back
+        Err(Stop::Failed(libc::ENOEXEC)) // a successful exec does not return
     }
 
-    /// Fails only for the two whose disposition is fixed.
+    /// This fails only for KILL and STOP, whose action is fixed.
     unsafe fn reset_signals(&self) {
         let default = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
         let mut signal = 1_usize;
@@ -249,7 +240,7 @@ impl Child<'_> {
         }
     }
 
-    /// Any source may itself be 0, 1 or 2, so all are first copied out of the way.
+    /// A source may itself be 0, 1 or 2, so all are first copied to higher descriptors.
     unsafe fn place_streams(&self) -> Result<(), Stop> {
         let [stdin, stdout, stderr] = self.shared.orders.streams;
         let sources = [stdin, stdout, stderr, self.shared.orders.gate];
@@ -273,10 +264,10 @@ impl Child<'_> {
         let mut next = 0;
         while next < self.shared.orders.limit_count {
             self.shared.detail.store(next as u32, Relaxed);
-            // SAFETY: `next` is below the count that goes with the pointer.
+            // SAFETY: `next` is below the length of the array.
             let limit = unsafe { &*self.shared.orders.limits.wrapping_add(next) };
             let args = [0, limit.resource as usize, &raw const limit.soft as usize, 0, 0, 0];
-            // SAFETY: see `run`; soft and hard lie side by side, as the kernel's rlimit64.
+            // SAFETY: see `run`; soft and hard are adjacent, as in the kernel's rlimit64.
             unsafe { self.call(libc::SYS_prlimit64, args)? };
             next = next.wrapping_add(1);
         }
@@ -285,7 +276,7 @@ impl Child<'_> {
 
     unsafe fn wait_at_gate(&self) -> Result<(), Stop> {
         let mut byte = 0_u8;
-        // SAFETY: a call that changes nothing, so that a test can let this step fail too.
+        // SAFETY: it takes no argument. It changes nothing, but lets a test fail this step.
         unsafe { self.call(libc::SYS_getpid, [0; 6])? };
         let mut looks = 0_u32;
         loop {
@@ -298,7 +289,7 @@ impl Child<'_> {
                     let mut ready =
                         libc::pollfd { fd: GATE as i32, events: libc::POLLIN, revents: 0 };
                     let args = [&raw mut ready as usize, 1, 0, 0, 0, 0];
-                    // SAFETY: see `run`; without a time limit it returns when there is a byte or the end.
+                    // SAFETY: see `run`; without a timeout it returns at a byte or end-of-file.
                     unsafe { syscall(libc::SYS_ppoll, args) };
                 }
                 _ => return Err(Stop::Dismissed),

@@ -1,14 +1,14 @@
 //! Starting a program behind a gate.
 //!
-//! [`start`] clones a process that shares the caller's memory (so a large caller costs nothing: no
-//! page table is copied) but, unlike `vfork`, does not suspend the caller. The new process prepares
-//! itself and waits at its gate, a pipe. [`GatedChild::open`] sends the one byte that lets it exec; the end
-//! of the pipe, for whatever reason, lets it die. It closes all inherited descriptors before it waits,
-//! so no launch holds another's gate open for longer than those few microseconds.
+//! [`start`] clones a process that shares the caller's memory, so no page table of a large caller is
+//! copied. Unlike `vfork`, this does not suspend the caller. The new process prepares itself and waits at
+//! its gate, a pipe. [`GatedChild::open`] sends the one byte that lets it exec. When the pipe closes, for
+//! whatever reason, it exits. It closes all inherited descriptors before it waits, so no launch holds
+//! another's gate open for more than a few microseconds.
 //!
-//! The kernel clears a word and wakes us when the process leaves the shared memory, by exec or by its
-//! end (`CLONE_CHILD_CLEARTID`): that is when its stack and orders may be freed, and how an exec is
-//! seen without another descriptor.
+//! The kernel clears a word and wakes the caller when the process leaves the shared memory, by exec or
+//! exit (`CLONE_CHILD_CLEARTID`). Then its stack and orders may be freed. This is also how an exec is
+//! noticed without another descriptor.
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -28,15 +28,15 @@ use crate::fault::{self, CallError, call};
 use crate::raw::{self, CloneArgs};
 use crate::signals::AllBlocked;
 
-/// Enough for the few frames of [`main`], unoptimised builds included.
+/// Enough for the few frames of [`main`], also in unoptimised builds.
 const STACK: usize = 64 * 1024;
 
-/// The exit code of a process that found end-of-file at its gate, and never became its program.
+/// The exit code of a process that was dismissed at its gate and never ran its program.
 pub const DISMISSED: i32 = 126;
 const PAGE: usize = 4096;
-/// No handler of ours is left in the new process; what we ignore, it ignores, until it resets that.
+/// The new process starts without handlers. Signals that the caller ignores stay ignored at first.
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
-/// libc's constant of this name is cut to 32 bits.
+/// libc's constant of this name is truncated to 32 bits.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// One resource limit for the new process.
@@ -44,37 +44,37 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 pub struct ResourceLimit {
     /// The kernel's number of the resource, for instance `libc::RLIMIT_NOFILE`.
     pub resource: u32,
-    /// The soft limit; `u64::MAX` is none.
+    /// The soft limit; `u64::MAX` for unlimited.
     pub soft: u64,
-    /// The hard limit; `u64::MAX` is none.
+    /// The hard limit; `u64::MAX` for unlimited.
     pub hard: u64,
 }
 
-/// What to start, and how.
+/// The program to start, and its environment.
 #[derive(Debug)]
 pub struct ChildSpec<'a> {
     /// The file to execute.
     pub path: CString,
-    /// Its arguments, the name first.
+    /// Its arguments, beginning with its name.
     pub argv: Vec<CString>,
-    /// Its environment, `NAME=value`.
+    /// Its environment, as `NAME=value`.
     pub env: Vec<CString>,
-    /// Its folder; `None` is the caller's.
+    /// The folder to start in, if it is not the caller's.
     pub folder: Option<CString>,
-    /// Its umask; `None` is the caller's.
+    /// Its umask, if it is not the caller's.
     pub umask: Option<u32>,
-    /// Its limits; those not named are the caller's.
+    /// The resource limits that differ from the caller's.
     pub limits: Vec<ResourceLimit>,
-    /// What becomes its descriptors 0, 1 and 2.
+    /// Its descriptors 0, 1 and 2.
     pub streams: [BorrowedFd<'a>; 3],
-    /// Whether descriptor 0 is a terminal that becomes its controlling one.
+    /// Whether descriptor 0 becomes its controlling terminal.
     pub terminal: bool,
-    /// The cgroup v2 folder that it is born into.
+    /// The folder of the cgroup (v2) that it is created in.
     pub cgroup: Option<BorrowedFd<'a>>,
 }
 
 impl<'a> ChildSpec<'a> {
-    /// A program with an empty environment. Everything else is inherited from the caller.
+    /// Describes a program with an empty environment that inherits everything else from the caller.
     #[must_use]
     pub fn new(path: CString, argv: Vec<CString>, streams: [BorrowedFd<'a>; 3]) -> Self {
         Self {
@@ -91,33 +91,33 @@ impl<'a> ChildSpec<'a> {
     }
 }
 
-/// A process that exists and waits at its gate. Dropping it ends it.
+/// A process that waits at its gate. Dropping this ends it.
 #[derive(Debug)]
 #[must_use]
 pub struct GatedChild {
     pid: Pid,
     pidfd: OwnedFd,
     gate: OwnedFd,
-    /// Our copy of the reading end: with it open, opening the gate of a dead process is no SIGPIPE.
+    /// A copy of the reading end, so that opening the gate of a dead process does not raise SIGPIPE.
     gate_reader: OwnedFd,
     memory: SharedMapping,
 }
 
-/// What came of opening the gate.
+/// The result of opening the gate.
 #[derive(Debug)]
 #[must_use]
 pub enum GateOutcome {
-    /// The program runs (or a signal ended it on its way there, which its status will tell).
+    /// The program runs, unless a signal has ended it meanwhile, which its status shows.
     Running(OwnedFd),
-    /// A call failed in the new process, before or at its exec; it is ending, not yet reaped.
+    /// A call failed in the new process, before or at its exec. It exits and is not yet reaped.
     Failed(OwnedFd, ChildError),
-    /// It ended before it came to the exec, by a signal; not yet reaped.
+    /// A signal ended it before its exec. It is not yet reaped.
     Died(OwnedFd),
-    /// The deadline passed with the exec under way (a file system that hangs).
+    /// The deadline passed during the exec, for instance on a file system that hangs.
     Pending(Box<Opening>),
 }
 
-/// A process whose gate is open and that has not yet left our memory.
+/// A process whose gate is open and that still uses the caller's memory.
 #[derive(Debug)]
 pub struct Opening {
     pidfd: OwnedFd,
@@ -135,12 +135,9 @@ pub struct ChildError {
     pub at_folder: bool,
 }
 
-/// Starts `start` behind a gate.
-///
-/// # Errors
-/// The call that failed; nothing is left then.
+/// Starts a program behind a gate. If a call fails, nothing is left.
 pub fn start(start: ChildSpec<'_>) -> Result<GatedChild, CallError> {
-    // A gate that can be looked at without going to sleep; see `child.rs`.
+    // The child polls the gate before it sleeps, so the gate must not block.
     let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
     let (reader, gate) = call("pipe2", || rustix::pipe::pipe_with(flags))?;
     let mut memory = SharedMapping::new(&start, reader.as_fd())?;
@@ -161,8 +158,8 @@ pub fn start(start: ChildSpec<'_>) -> Result<GatedChild, CallError> {
     let pid = call("clone3", || {
         let blocked = AllBlocked::new();
         // SAFETY: the stack and the orders belong to `memory`, which frees them only once the child
-        // has left; `main` keeps to the rules of its module; all signals are blocked, so no handler
-        // of ours runs in the child.
+        // has left it; `main` follows the rules of its module; all signals are blocked, so no handler
+        // of this process runs in the child.
         let result = unsafe { raw::clone3(&args, main, arg) };
         drop(blocked);
         if result < 0 {
@@ -178,29 +175,29 @@ pub fn start(start: ChildSpec<'_>) -> Result<GatedChild, CallError> {
             return Err(error);
         }
     };
-    // SAFETY: the kernel put a new descriptor there, which is ours alone.
+    // SAFETY: the kernel stored a new descriptor there, which has no other owner.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    let pid = Pid::from_raw(pid).expect("the kernel gives no pid 0");
+    let pid = Pid::from_raw(pid).expect("the kernel never assigns pid 0");
     Ok(GatedChild { pid, pidfd, gate, gate_reader: reader, memory })
 }
 
 impl GatedChild {
-    /// Its pid, valid as long as nobody reaps it: use it for the record, not for signals.
+    /// Its pid, valid until it is reaped: for records, not for signals.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// The handle on it.
+    /// Its pidfd.
     #[must_use]
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 
-    /// Lets it exec, and waits until it has or has failed to.
+    /// Lets it exec, and waits for the result.
     ///
     /// # Errors
-    /// The byte could not be written; the process is then dismissed, and ended as on drop.
+    /// The gate could not be opened. The process is then ended, as on drop.
     pub fn open(self, deadline: Instant) -> Result<GateOutcome, CallError> {
         call("write gate", || rustix::io::write(&self.gate, &[GO]))?;
         let Self { pidfd, memory, gate, gate_reader, .. } = self;
@@ -230,85 +227,76 @@ impl GatedChild {
     pub fn dismiss(self) -> (OwnedFd, ChildMemory) {
         let Self { pidfd, memory, gate, .. } = self;
         drop(gate);
-        // Fails only if it has been reaped already, and then there is nothing to end.
-        let _gone = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
-        (pidfd, ChildMemory(memory))
+        Opening { pidfd, memory }.give_up()
     }
 }
 
-/// Memory of ours that an ending process may still be using; freed once it is not.
+/// Memory that an exiting process may still be using. It is freed once it is not.
 #[derive(Debug)]
 pub struct ChildMemory(#[expect(dead_code, reason = "held for its drop")] SharedMapping);
 
 impl Opening {
-    /// Kills it, and hands over the handle: whoever reaps children will see it.
+    /// Kills it, and returns its pidfd for reaping, and the memory that it may still be using.
     #[must_use]
     pub fn give_up(self) -> (OwnedFd, ChildMemory) {
         let Self { pidfd, memory } = self;
-        // Fails only if it has been reaped already, and then there is nothing to end.
+        // This fails only if it has already been reaped.
         let _gone = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
         (pidfd, ChildMemory(memory))
     }
 
-    /// Waits until the process has left our memory.
+    /// Waits until the process has left the caller's memory.
     pub fn wait(self, deadline: Instant) -> GateOutcome {
         if !self.memory.left(deadline) {
             return GateOutcome::Pending(Box::new(self));
         }
         let Self { pidfd, memory } = self;
         let shared = memory.shared();
-        let step = ChildStep::from_number(shared.step.load(Ordering::Acquire));
+        let (step, call) = ChildStep::from_number(shared.step.load(Ordering::Acquire));
         let errno = shared.errno.load(Ordering::Acquire);
-        fault::child_spent(shared.calls.load(Ordering::Relaxed), (errno != 0).then(|| step.call()));
+        fault::child_spent(shared.calls.load(Ordering::Relaxed), (errno != 0).then_some(call));
         match (errno, step) {
             (0, ChildStep::Exec) => GateOutcome::Running(pidfd),
             (0, _) => GateOutcome::Died(pidfd),
             (errno, step) => {
-                let mut error = CallError::new(step.call(), io::Error::from_raw_os_error(errno));
+                let mut error = CallError::new(call, io::Error::from_raw_os_error(errno));
                 if step == ChildStep::Limits {
                     let which = shared.detail.load(Ordering::Relaxed) as usize;
                     error.on = memory.limits.get(which).map(|l| format!("resource {}", l.resource));
                 }
-                let at_exec = step == ChildStep::Exec;
-                GateOutcome::Failed(
-                    pidfd,
-                    ChildError { error, at_exec, at_folder: step == ChildStep::Folder },
-                )
+                let (at_exec, at_folder) = (step == ChildStep::Exec, step == ChildStep::Folder);
+                GateOutcome::Failed(pidfd, ChildError { error, at_exec, at_folder })
             }
         }
     }
 }
 
-/// What the new process uses of ours until it execs or ends.
+/// The caller's memory that the new process uses until it execs or exits.
 #[derive(Debug)]
 struct SharedMapping {
     stack: *mut libc::c_void,
     shared: *mut ChildReport,
     limits: Vec<KernelLimit>,
-    /// Only kept alive: `shared` points into them.
+    /// `shared` points into these.
     _strings: Vec<CString>,
     _pointers: Vec<Vec<*const libc::c_char>>,
 }
 
-// SAFETY: the raw pointers are to heap and mapped memory that this value owns, none of it tied to a
-// thread; what two sides write are atomics.
+// SAFETY: the raw pointers are to heap and mapped memory that this value owns, not tied to a thread;
+// both sides write only atomics.
 unsafe impl Send for SharedMapping {}
 
 impl SharedMapping {
     fn new(start: &ChildSpec<'_>, gate: BorrowedFd<'_>) -> Result<Self, CallError> {
-        let limits = start
-            .limits
-            .iter()
-            .map(|l| KernelLimit { soft: l.soft, hard: l.hard, resource: l.resource })
-            .collect::<Vec<_>>();
-        // A CString's bytes stay where they are when the CString itself is moved.
-        let strings = [&start.path]
-            .into_iter()
-            .chain(&start.folder)
-            .chain(&start.argv)
-            .chain(&start.env)
-            .cloned()
-            .collect::<Vec<_>>();
+        let kernel_limit = |&ResourceLimit { resource, soft, hard }: &ResourceLimit| KernelLimit {
+            soft,
+            hard,
+            resource,
+        };
+        let limits: Vec<_> = start.limits.iter().map(kernel_limit).collect();
+        // The bytes of a CString stay where they are when the CString itself is moved.
+        let strings = [&start.path].into_iter().chain(&start.folder);
+        let strings: Vec<_> = strings.chain(&start.argv).chain(&start.env).cloned().collect();
         let folders = usize::from(start.folder.is_some());
         let (head, rest) = strings.split_at(1 + folders);
         let (argv, env) = rest.split_at(start.argv.len());
@@ -339,16 +327,16 @@ impl SharedMapping {
     }
 
     fn shared(&self) -> &ChildReport {
-        // SAFETY: a live allocation until drop; never handed out mutably.
+        // SAFETY: allocated until drop, and never borrowed mutably.
         unsafe { &*self.shared }
     }
 
-    /// No process was made.
+    /// Notes that no process was created.
     fn never_used(&mut self) {
         self.shared().here.store(0, Ordering::Release);
     }
 
-    /// Waits until the process has left this memory; says whether it has.
+    /// Waits until the process has left this memory. Returns whether it has before the deadline.
     fn left(&self, deadline: Instant) -> bool {
         let here = &self.shared().here;
         while here.load(Ordering::Acquire) != 0 {
@@ -360,8 +348,8 @@ impl SharedMapping {
                 tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
                 tv_nsec: left.subsec_nanos().into(),
             };
-            // Not a private futex: the kernel's wake at the end of a process is not one either.
-            // Whatever the wait returns (changed, woken, timed out, interrupted), we look again.
+            // Not a private futex: the kernel's wake-up at the exit of a process is not private either.
+            // Whatever the wait returns, the loop checks again.
             let _again = futex::wait(here, futex::Flags::empty(), 1, Some(&timeout));
         }
         true
@@ -370,8 +358,8 @@ impl SharedMapping {
 
 impl Drop for SharedMapping {
     fn drop(&mut self) {
-        // A process that was just killed leaves within microseconds. One that can't (stuck in the
-        // kernel) keeps what it uses: a leak of some kilobytes, against memory freed under its feet.
+        // A process that was just killed leaves within microseconds. If one is stuck in the kernel, some
+        // kilobytes are leaked, since it must not lose memory that it uses.
         const SHORTLY: std::time::Duration = std::time::Duration::from_millis(100);
         if !self.left(Instant::now() + SHORTLY) {
             std::mem::forget(std::mem::take(&mut self._strings));
@@ -380,7 +368,7 @@ impl Drop for SharedMapping {
             return;
         }
         give_stack_back(self.stack);
-        // SAFETY: came from Box::into_raw, and nobody else refers to it any more.
+        // SAFETY: from Box::into_raw, and no reference to it is left.
         drop(unsafe { Box::from_raw(self.shared) });
     }
 }
@@ -389,14 +377,14 @@ fn null_terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
 }
 
-/// Stacks that no process uses any more. Unmapping one costs an interrupt to every core that its process
-/// ran on, so some are kept.
+/// Unused stacks. Unmapping one costs an interrupt on every core that its process ran on, so some are
+/// kept.
 static STACKS: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
 const KEPT: usize = 4;
 
 struct Stack(*mut libc::c_void);
 
-// SAFETY: plain mapped memory that nobody uses as long as it is in the list.
+// SAFETY: plain mapped memory, unused as long as it is in the list.
 unsafe impl Send for Stack {}
 
 fn take_stack() -> Result<*mut libc::c_void, CallError> {
@@ -410,27 +398,29 @@ fn give_stack_back(stack: *mut libc::c_void) {
         return stacks.push(Stack(stack));
     }
     drop(stacks);
-    // SAFETY: mapped by `map_stack` with this size, used by nobody any more.
-    let unmapped = unsafe { rustix::mm::munmap(stack, PAGE + STACK) };
-    debug_assert!(unmapped.is_ok(), "the stack was mapped by us");
+    unmap_stack(stack);
 }
 
-/// A stack with a page below it that faults.
+fn unmap_stack(stack: *mut libc::c_void) {
+    // SAFETY: mapped by `map_stack` with this size, and unused.
+    let unmapped = unsafe { rustix::mm::munmap(stack, PAGE + STACK) };
+    debug_assert!(unmapped.is_ok(), "it is a mapping of `map_stack`");
+}
+
+/// Maps a stack with a guard page below it.
 fn map_stack() -> Result<*mut libc::c_void, CallError> {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::STACK | MapFlags::NORESERVE;
     let stack = call("mmap", || {
-        // SAFETY: a new anonymous mapping, of which nobody else knows.
+        // SAFETY: a new anonymous mapping.
         unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), PAGE + STACK, protection, flags) }
     })?;
     let guarded = call("mprotect", || {
-        // SAFETY: the first page of the mapping just made, in use by nobody.
+        // SAFETY: the first page of the new mapping, unused.
         unsafe { rustix::mm::mprotect(stack, PAGE, MprotectFlags::empty()) }
     });
     if let Err(error) = guarded {
-        // SAFETY: as above.
-        let unmapped = unsafe { rustix::mm::munmap(stack, PAGE + STACK) };
-        debug_assert!(unmapped.is_ok(), "the stack was mapped by us");
+        unmap_stack(stack);
         return Err(error);
     }
     Ok(stack)

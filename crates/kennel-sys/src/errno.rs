@@ -5,17 +5,11 @@ use std::io;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Writes the errno, or 0 for an error that did not come from the kernel.
-///
-/// # Errors
-/// Those of the serializer.
 pub fn serialize<S: Serializer>(error: &io::Error, serializer: S) -> Result<S::Ok, S::Error> {
     error.raw_os_error().unwrap_or(0).serialize(serializer)
 }
 
 /// Reads the errno.
-///
-/// # Errors
-/// Those of the deserializer.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<io::Error, D::Error> {
     i32::deserialize(deserializer).map(io::Error::from_raw_os_error)
 }

@@ -1,29 +1,29 @@
-//! The seam at which tests make a system call fail.
+//! Named system calls, which tests can make fail.
 //!
 //! Every call on the launch path goes through [`call`], which names it in its error. With the feature
 //! `faults` a test [`arm`]s the thread: the nth call from then on fails with the given errno *without
-//! being made*, also if it is one of those that the new process makes before its exec. Or a process has all its
-//! calls [`ask`] somebody. Without the feature nothing of this exists.
+//! being made*, also if the new process makes it before its exec. Or all calls of a process [`ask`] a
+//! function. Without the feature none of this exists.
 
 use std::borrow::Cow;
 use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
-/// A system call that failed: which one, on what, and why.
+/// A failed system call.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CallError {
     /// The call, for instance `clone3`.
     pub call: Cow<'static, str>,
-    /// What it was called on, if that helps: a path, a limit's name.
+    /// The path, pid or limit that it was called on, if that helps.
     pub on: Option<String>,
-    /// What the kernel said.
+    /// The kernel's error.
     #[serde(with = "crate::errno")]
     pub source: io::Error,
 }
 
 impl CallError {
-    /// The error of `call`.
+    /// Creates the error of `call`.
     #[must_use]
     pub fn new(call: &'static str, source: impl Into<io::Error>) -> Self {
         Self { call: call.into(), on: None, source: source.into() }
@@ -53,16 +53,13 @@ impl fmt::Display for CallError {
 }
 
 impl std::error::Error for CallError {
-    /// The cause is part of the message already; only what lies behind it is left to tell.
+    /// The message already contains the cause, so this returns the cause's own source.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         std::error::Error::source(&self.source)
     }
 }
 
-/// Makes a system call, unless a test wants it to fail.
-///
-/// # Errors
-/// What the call returned, under its name.
+/// Makes a system call, unless a test requests that it fails. Adds the name to an error.
 pub fn call<T, E: Into<io::Error>>(
     name: &'static str,
     make: impl FnOnce() -> Result<T, E>,
@@ -82,14 +79,13 @@ mod armed {
     use std::cell::RefCell;
     use std::sync::OnceLock;
 
-    /// Whom all calls of this process ask, if anybody.
-    static JUDGE: OnceLock<fn(&'static str) -> Option<i32>> = OnceLock::new();
+    static HOOK: OnceLock<fn(&'static str) -> Option<i32>> = OnceLock::new();
 
-    /// From now on every call of this process, in whichever thread, asks `judge` with its name: an errno means that it
-    /// is not made, and fails with that. The first judge stays. What the new process does before its exec is not asked.
-    pub fn ask(judge: fn(&'static str) -> Option<i32>) {
-        // A second one is of no use to anybody.
-        JUDGE.set(judge).ok();
+    /// From now on every call of this process, in any thread, asks `hook` by its name. If that returns an
+    /// errno, the call is not made and fails with it. The first hook stays. The calls that a new process
+    /// makes before its exec don't ask.
+    pub fn ask(hook: fn(&'static str) -> Option<i32>) {
+        HOOK.set(hook).ok();
     }
 
     thread_local! {
@@ -102,32 +98,32 @@ mod armed {
         seen: FaultTrace,
     }
 
-    /// What happened since [`arm`].
+    /// The calls since [`arm`].
     #[derive(Debug, Default, Clone, PartialEq, Eq)]
     pub struct FaultTrace {
-        /// How many calls were asked for, the failing one included.
+        /// The number of calls, including the failing one.
         pub calls: u32,
-        /// The call that was made to fail, if the count was reached.
+        /// The call that failed, if the count was reached.
         pub failed: Option<&'static str>,
     }
 
-    /// Calls of the new process have numbers above this: it runs beside us, so one count for both would
-    /// mean nothing.
+    /// Calls of the new process have numbers above this. It runs concurrently, so one count for both
+    /// would be random.
     pub const CHILD: u32 = 1000;
 
-    /// Lets the `nth` call from now on in this thread (the first is 1) fail with `errno`, or the nth call
-    /// of the new process ([`CHILD`] plus n); 0 only counts.
+    /// Lets the `nth` call of this thread (the first is 1) fail with `errno`, or the nth call of the new
+    /// process ([`CHILD`] plus n). With 0 calls are only counted.
     pub fn arm(nth: u32, errno: i32) {
         PLAN.set(Some(FaultPlan { nth, errno, seen: FaultTrace::default() }));
     }
 
-    /// Ends the trial and tells what was seen.
+    /// Ends what [`arm`] began, and returns the calls.
     pub fn disarm() -> FaultTrace {
         PLAN.take().map(|plan| plan.seen).unwrap_or_default()
     }
 
     pub(super) fn strike(name: &'static str) -> Option<i32> {
-        if let Some(errno) = JUDGE.get().and_then(|judge| judge(name)) {
+        if let Some(errno) = HOOK.get().and_then(|hook| hook(name)) {
             return Some(errno);
         }
         PLAN.with_borrow_mut(|plan| {
@@ -141,7 +137,7 @@ mod armed {
         })
     }
 
-    /// After how many of its calls the new process shall fail, and with what: (0, _) is never.
+    /// The number of the call at which the new process fails (0 for never), and the errno.
     pub(crate) fn child_budget() -> (u32, i32) {
         PLAN.with_borrow(|plan| match plan {
             Some(plan) => (plan.nth.saturating_sub(CHILD), plan.errno),
@@ -149,7 +145,7 @@ mod armed {
         })
     }
 
-    /// Notes how far the new process came with its calls, and which one failed.
+    /// Notes how many calls the new process made, and which one failed.
     pub(crate) fn child_spent(calls: u32, failed: Option<&'static str>) {
         PLAN.with_borrow_mut(|plan| {
             if let Some(plan) = plan.as_mut()

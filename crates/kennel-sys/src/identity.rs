@@ -1,4 +1,4 @@
-//! Which process exactly: a pid alone is a number that the next process may get.
+//! Unique identities of processes: a pid alone may be reused by a later process.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
@@ -8,45 +8,42 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-/// Everything that tells one process from all others that this machine ever ran.
+/// Distinguishes one process from all others that this machine ever ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIdentity {
-    /// The boot: a random id that the kernel makes at every start.
+    /// The kernel's random id of this boot.
     pub boot: String,
-    /// The pid namespace, by its inode.
+    /// The inode of the pid namespace.
     pub pid_namespace: u64,
     /// The pid in that namespace.
     pub pid: i32,
-    /// What tells it from a later process of the same number.
+    /// Distinguishes it from a later process with the same pid.
     pub birth: Birth,
 }
 
-/// What tells a process from a later one of the same number.
+/// Distinguishes a process from a later one with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Birth {
-    /// The inode of its pidfd, which the kernel gives to no other process of this boot (Linux 6.9).
+    /// The inode of its pidfd, which is unique within this boot (since Linux 6.9).
     Inode(u64),
-    /// When it started, in clock ticks since the boot.
+    /// Its start time, in clock ticks since the boot.
     Tick(u64),
 }
 
 impl Birth {
-    /// The birth of the process behind the handle, which was opened by this number; `None` if it has been
+    /// The birth of the process of this pidfd, which was opened by this pid. Returns none if it has been
     /// reaped.
-    ///
-    /// # Errors
-    /// The question could not be answered.
     pub fn of(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Self>> {
         if has_inodes(pidfd)? {
             return Ok(Some(Self::Inode(rustix::fs::fstat(pidfd)?.st_ino)));
         }
-        // Still there afterwards, so its number was not another's while we read.
+        // It still exists afterwards, so its pid was not reused before the read.
         let stat = ProcessStat::read(pid)?.filter(|_| crate::pidfd::exists(pidfd));
         Ok(stat.map(|stat| Self::Tick(stat.started)))
     }
 }
 
-/// Whether this kernel gives every process an inode of its own.
+/// Whether every process has an inode of its own on this kernel.
 fn has_inodes(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     const PIDFS_MAGIC: i64 = 0x5049_4446;
     static INODES: OnceLock<bool> = OnceLock::new();
@@ -58,7 +55,7 @@ fn has_inodes(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 impl ProcessIdentity {
-    /// The identity of the process behind a handle that was opened by this number.
+    /// The identity of the process of a pidfd that was opened by this pid.
     ///
     /// # Errors
     /// `ESRCH` if it has been reaped.
@@ -72,25 +69,23 @@ impl ProcessIdentity {
         })
     }
 
-    /// Whether this very process still exists; a zombie does.
-    ///
-    /// # Errors
-    /// The question could not be answered.
+    /// Whether exactly this process still exists, possibly as a zombie.
     pub fn exists(&self) -> io::Result<bool> {
         Ok(self.open()?.is_some_and(|pidfd| crate::pidfd::exists(pidfd.as_fd())))
     }
 
-    /// All of it as one line, for a record; [`Self::parse`] understands it.
+    /// The identity as one line, for a record. [`Self::parse`] reads it.
     #[must_use]
     pub fn to_record(&self) -> String {
         let Self { boot, pid_namespace, pid, birth } = self;
-        match birth {
-            Birth::Inode(inode) => format!("{boot} {pid_namespace} {pid} inode {inode}"),
-            Birth::Tick(tick) => format!("{boot} {pid_namespace} {pid} tick {tick}"),
-        }
+        let (kind, number) = match birth {
+            Birth::Inode(inode) => ("inode", inode),
+            Birth::Tick(tick) => ("tick", tick),
+        };
+        format!("{boot} {pid_namespace} {pid} {kind} {number}")
     }
 
-    /// Understands what [`Self::to_record`] wrote.
+    /// Parses what [`Self::to_record`] wrote.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
@@ -107,7 +102,7 @@ impl ProcessIdentity {
         words.next().is_none().then_some(identity)
     }
 
-    /// The same process under the number that it has here, if `self` has it from another pid namespace.
+    /// The same process with its pid in this pid namespace, if `self` is from another one.
     #[must_use]
     pub fn seen_from_here(self, pidfd: BorrowedFd<'_>) -> Self {
         if pid_namespace().is_ok_and(|own| own == self.pid_namespace) {
@@ -117,10 +112,7 @@ impl ProcessIdentity {
         here.and_then(|info| Self::new(pidfd, info.pid).ok()).unwrap_or(self)
     }
 
-    /// A handle on this very process, if it still exists; a zombie does.
-    ///
-    /// # Errors
-    /// The question could not be answered.
+    /// A pidfd of exactly this process, if it still exists, possibly as a zombie.
     pub fn open(&self) -> io::Result<Option<OwnedFd>> {
         if self.boot != boot_id()? || self.pid_namespace != pid_namespace()? {
             return Ok(None);
@@ -148,9 +140,6 @@ impl fmt::Display for ProcessIdentity {
 }
 
 /// The kernel's id of this boot.
-///
-/// # Errors
-/// `/proc` can't be read.
 pub fn boot_id() -> io::Result<&'static str> {
     static BOOT: OnceLock<String> = OnceLock::new();
     if let Some(boot) = BOOT.get() {
@@ -161,9 +150,6 @@ pub fn boot_id() -> io::Result<&'static str> {
 }
 
 /// The inode of this process's pid namespace.
-///
-/// # Errors
-/// `/proc` can't be read.
 pub fn pid_namespace() -> io::Result<u64> {
     static NAMESPACE: OnceLock<u64> = OnceLock::new();
     if let Some(namespace) = NAMESPACE.get() {
@@ -173,11 +159,8 @@ pub fn pid_namespace() -> io::Result<u64> {
     Ok(*NAMESPACE.get_or_init(|| inode))
 }
 
-/// The first process of this pid namespace, which lives as long as that does. The kernel uses the numbers of
-/// namespaces again, for instance when a container is started anew: by this the next one is told apart.
-///
-/// # Errors
-/// It can't be looked at.
+/// The init of this pid namespace, which lives as long as the namespace. The kernel reuses the numbers of
+/// namespaces, for instance when a container is restarted: the init distinguishes them.
 pub fn init() -> io::Result<ProcessIdentity> {
     const INIT: i32 = 1;
     let gone = || io::Error::from_raw_os_error(libc::ESRCH);
@@ -185,7 +168,7 @@ pub fn init() -> io::Result<ProcessIdentity> {
     ProcessIdentity::new(pidfd.as_fd(), INIT)
 }
 
-/// A file of `/proc` whose text comes in one piece; far shorter than this.
+/// Reads a file of `/proc` that is far shorter than the buffer, in one call.
 fn read_small(path: &str) -> io::Result<Vec<u8>> {
     let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = Vec::with_capacity(1024);
@@ -193,7 +176,7 @@ fn read_small(path: &str) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What Kennel reads of `/proc/PID/stat`.
+/// What Kennel needs from `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessStat {
     /// The program's short name.
@@ -203,40 +186,34 @@ pub struct ProcessStat {
     pub state: char,
     /// The parent's pid.
     pub parent: i32,
-    /// CPU used by itself, in clock ticks.
+    /// Its own CPU time, in clock ticks.
     pub cpu_ticks: u64,
-    /// CPU used by the children that it has reaped, with what *they* had reaped, in clock ticks.
+    /// The CPU time of its reaped children, and of their reaped children, in clock ticks.
     pub collected_ticks: u64,
-    /// The page faults of those children. No process ends without one, so this grows with each that is reaped.
+    /// The page faults of those children. Every process has one, so this grows with each that is reaped.
     pub collected_faults: u64,
-    /// How many threads it has.
+    /// The number of its threads.
     pub threads: u64,
-    /// When it started, in clock ticks since the boot.
+    /// Its start time, in clock ticks since the boot.
     pub started: u64,
     /// Resident memory, in pages.
     pub resident_pages: u64,
 }
 
 impl ProcessStat {
-    /// Reads it; `None` if there is no such process.
-    ///
-    /// # Errors
-    /// It could not be read, or not be understood.
+    /// Reads it. Returns none if there is no such process.
     pub fn read(pid: i32) -> io::Result<Option<Self>> {
-        match read_small(&format!("/proc/{pid}/stat")) {
-            Ok(text) => Self::parse(&text).map(Some).ok_or_else(|| {
-                io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!("/proc/{pid}/stat: not understood"),
-                )
-            }),
+        let path = format!("/proc/{pid}/stat");
+        let invalid = || io::Error::new(io::ErrorKind::InvalidData, format!("can't parse {path}"));
+        match read_small(&path) {
+            Ok(text) => Self::parse(&text).map(Some).ok_or_else(invalid),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// The name may hold spaces and parentheses: the last `)` ends it.
+    /// The name may contain spaces and parentheses: the last `)` ends it.
     fn parse(text: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(text);
         let (head, tail) = text.rsplit_once(')')?;
@@ -256,7 +233,7 @@ impl ProcessStat {
         })
     }
 
-    /// Whether it has ended, all threads of it, and only waits to be reaped.
+    /// Whether all its threads have ended, so that it only waits to be reaped.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1

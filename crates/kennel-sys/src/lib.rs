@@ -1,40 +1,36 @@
 //! The kernel calls that Kennel needs and that no safe crate offers.
 //!
-//! This is the only crate of the workspace with `unsafe` code; everything it exports is safe to call.
-//! One family of calls a file:
+//! This is the only crate of the workspace with `unsafe` code. Everything that it exports is safe to call.
 //!
 //! | file | what |
 //! |---|---|
 //! | [`clone`] | start a program behind a gate: `clone3` into a cgroup, with a pidfd |
 //! | `child` | what the new process does between the clone and the exec: raw system calls only |
 //! | `raw` | system calls by inline assembly, without `errno` |
-//! | [`pidfd`] | open, signal, wait, ask |
-//! | [`reap`] | collect the status of children; be the one that orphans fall to |
-//! | [`identity`] | which process exactly: boot, pid namespace, pid, start time |
-//! | [`signals`] | block signals and read them from a descriptor |
+//! | [`pidfd`] | open pidfds, send signals, query processes |
+//! | [`reap`] | reap children, and become a subreaper |
+//! | [`identity`] | unique identities of processes: boot, pid namespace, pid, start time |
+//! | [`signals`] | block signals, and read them from a descriptor |
 //! | [`terminal`] | pseudo-terminals and their sizes |
-//! | [`fork`], [`thread`], [`namespace`] | what only a program with one thread may do |
-//! | [`fault`] | the seam at which tests make a call fail |
+//! | [`process`], [`namespace`] | what a process does to itself, mostly with a single thread |
+//! | [`fault`] | named calls, which tests can make fail |
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!(
-    "kennel-sys knows Linux on x86_64; another architecture needs its own `raw.rs` (two functions)"
+    "kennel-sys supports Linux on x86_64; another architecture needs its own `raw.rs` (two functions)"
 );
 
 mod child;
 pub mod clone;
-pub mod descriptor;
 pub mod errno;
 pub mod fault;
-pub mod fork;
 pub mod identity;
-pub mod memory;
 pub mod namespace;
 pub mod pidfd;
+pub mod process;
 mod raw;
 pub mod reap;
 pub mod resources;
 pub mod signals;
 pub mod terminal;
-pub mod thread;
 pub mod title;

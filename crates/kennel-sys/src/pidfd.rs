@@ -1,4 +1,4 @@
-//! Handles on processes: a pidfd is one process for good, whatever becomes of its number.
+//! pidfds: a pidfd refers to one process for good, even if its pid is reused.
 
 use std::io;
 
@@ -9,18 +9,18 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::reap::WaitStatus;
 
-/// What the kernel says of the process behind a pidfd.
+/// What the kernel reports about the process of a pidfd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PidfdInfo {
     /// Its pid.
     pub pid: i32,
-    /// Its parent's.
+    /// Its parent's pid.
     pub parent: i32,
     /// Its real user.
     pub uid: u32,
 }
 
-/// What came of sending a signal.
+/// The result of sending a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum SignalDelivery {
@@ -28,41 +28,32 @@ pub enum SignalDelivery {
     Yes,
     /// The process has ended and was reaped.
     Gone,
-    /// The kernel forbids it: another user's process.
+    /// The kernel forbids it: the process belongs to another user.
     NotPermitted,
 }
 
-/// Opens a handle on the process that has this number *now*; check with [`info`] that it is the one
-/// that was meant.
-///
-/// # Errors
-/// What the kernel said, other than that there is no such process.
+/// Opens a pidfd of the process that has this pid *now*. Check with [`info`] that it is the right one.
 pub fn open(pid: i32) -> io::Result<Option<OwnedFd>> {
-    let Some(pid) = Pid::from_raw(pid) else {
-        return Ok(None);
-    };
+    let Some(pid) = Pid::from_raw(pid) else { return Ok(None) };
     match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
         Ok(fd) => Ok(Some(fd)),
-        // The second and third: the number is a thread's by now.
+        // INVAL and NOENT: the pid is now that of a thread.
         Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Sends a signal to the process behind the handle.
-///
-/// # Errors
-/// What the kernel said, other than gone or not permitted.
+/// Sends a signal to the process of a pidfd.
 pub fn send(pidfd: impl AsFd, signal: Signal) -> io::Result<SignalDelivery> {
     match rustix::process::pidfd_send_signal(pidfd, signal) {
         Ok(()) => Ok(SignalDelivery::Yes),
-        Err(rustix::io::Errno::SRCH) => Ok(SignalDelivery::Gone),
-        Err(rustix::io::Errno::PERM) => Ok(SignalDelivery::NotPermitted),
+        Err(Errno::SRCH) => Ok(SignalDelivery::Gone),
+        Err(Errno::PERM) => Ok(SignalDelivery::NotPermitted),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The kernel's `struct pidfd_info`, its first 64 bytes (Linux 6.13; the exit code since 6.15).
+/// The first 64 bytes of the kernel's `struct pidfd_info` (Linux 6.13; the exit code since 6.15).
 #[repr(C)]
 #[derive(Default)]
 struct KernelInfo {
@@ -90,20 +81,17 @@ const PIDFD_GET_INFO: u64 = (3 << 30) | (64 << 16) | (0xFF << 8) | 11;
 
 fn ask(pidfd: BorrowedFd<'_>, mask: u64) -> io::Result<KernelInfo> {
     let mut info = KernelInfo { mask, ..KernelInfo::default() };
-    // SAFETY: the request carries the size of `info`, which the kernel neither reads nor writes beyond.
+    // SAFETY: the request contains the size of `info`, and the kernel accesses nothing beyond it.
     let done = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO, &raw mut info) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(info) }
 }
 
-/// Who is behind the handle; `None` if it has ended and was reaped.
+/// The process of a pidfd. Returns none if it has been reaped.
 ///
-/// `pid` is the number with which the handle was opened: kernels before 6.13 are asked by it, and the
-/// answer is believed only if the process behind the handle is seen to exist afterwards.
-///
-/// # Errors
-/// What the kernel said.
+/// `pid` is the number with which the pidfd was opened. On kernels before 6.13 `/proc` is read, and the
+/// answer counts only if the process still exists afterwards.
 pub fn info(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<PidfdInfo>> {
-    #[expect(clippy::cast_possible_wrap, reason = "a pid is far below")]
+    #[expect(clippy::cast_possible_wrap, reason = "a pid is far below 2^31")]
     match ask(pidfd, INFO_PID | INFO_CREDS) {
         Ok(info) if info.mask & INFO_PID != 0 => {
             Ok(Some(PidfdInfo { pid: info.tgid as i32, parent: info.ppid as i32, uid: info.ruid }))
@@ -119,39 +107,33 @@ pub fn info(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<PidfdInfo>> {
 }
 
 fn info_from_proc(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<PidfdInfo>> {
-    let Some(stat) = crate::identity::ProcessStat::read(pid)? else {
-        return Ok(None);
-    };
+    let Some(stat) = crate::identity::ProcessStat::read(pid)? else { return Ok(None) };
     let uid = match std::fs::metadata(format!("/proc/{pid}")) {
         Ok(meta) => std::os::unix::fs::MetadataExt::uid(&meta),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    // Still there, so its number was not another's while we read.
+    // It still exists, so its pid was not reused before the reads.
     Ok(exists(pidfd).then_some(PidfdInfo { pid, parent: stat.parent, uid }))
 }
 
-/// Whether the process behind the handle has ended, with all its threads; it may be a zombie still.
-///
-/// # Errors
-/// What the kernel said.
+/// Whether all threads of the process have ended. It may still be a zombie.
 pub fn has_ended(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
     Ok(rustix::event::poll(&mut ended, Some(&now))? > 0)
 }
 
-/// Whether the process behind the handle has not been reaped yet; a zombie exists.
+/// Whether the process has not been reaped yet. A zombie exists.
 #[must_use]
 pub fn exists(pidfd: BorrowedFd<'_>) -> bool {
     let (fd, nothing) = (pidfd.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
-    // SAFETY: signal 0 is only a question; no siginfo is passed.
+    // SAFETY: signal 0 only checks; no siginfo is passed.
     let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, 0, nothing, 0) };
     sent == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
 
-/// How the process behind the handle ended, for those who are not its parent: told by newer kernels
-/// (6.15) once it was reaped.
+/// The exit status of a reaped process, for processes other than its parent (since Linux 6.15).
 #[must_use]
 pub fn ended(pidfd: BorrowedFd<'_>) -> Option<WaitStatus> {
     let info = ask(pidfd, INFO_EXIT).ok()?;
@@ -165,13 +147,11 @@ pub fn ended(pidfd: BorrowedFd<'_>) -> Option<WaitStatus> {
     })
 }
 
-/// Whether this kernel tells more of a process by its handle: parent, user, and (6.15) exit status.
+/// Whether this kernel reports parent, user and (since 6.15) exit status for a pidfd.
 #[must_use]
 pub fn tells_more() -> bool {
-    let Ok(Some(own)) = open(rustix::process::getpid().as_raw_pid()) else {
-        return false;
-    };
-    // A kernel that knows the exit status leaves its bit out as long as there is none, and says so by
-    // success; an older one does not know the request at all.
+    let Ok(Some(own)) = open(rustix::process::getpid().as_raw_pid()) else { return false };
+    // A newer kernel succeeds, and leaves the bit out as long as there is no exit status. An older one
+    // does not know the request at all.
     ask(own.as_fd(), INFO_PID | INFO_EXIT).is_ok_and(|info| info.mask & INFO_PID != 0)
 }

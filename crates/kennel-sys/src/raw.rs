@@ -1,12 +1,12 @@
-//! System calls by inline assembly: no libc, no `errno`, nothing that touches thread-local storage.
+//! System calls by inline assembly, without libc and thread-local storage.
 //!
-//! The new process of a launch shares the caller's memory *and its thread pointer* until it execs, so
-//! a libc wrapper that writes `errno` there would write into the caller's thread.
+//! The new process of a launch shares the caller's memory *and its thread pointer* until it execs, so a
+//! libc wrapper that sets `errno` would set that of the caller's thread.
 
 use core::arch::asm;
 use core::ffi::c_void;
 
-/// The arguments of `clone3`, as the kernel lays them out (size 88, since Linux 5.7).
+/// The arguments of `clone3`, in the kernel's layout (size 88, since Linux 5.7).
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct CloneArgs {
@@ -23,7 +23,7 @@ pub(crate) struct CloneArgs {
     pub(crate) cgroup: u64,
 }
 
-/// One system call; the result is the kernel's: negative errno on failure.
+/// Makes one system call. Returns a negative errno on failure.
 ///
 /// # Safety
 /// The arguments must be valid for the call `number`.
@@ -32,7 +32,7 @@ pub(crate) unsafe fn syscall(number: libc::c_long, args: [usize; 6]) -> isize {
     let [a, b, c, d, e, f] = args;
     let result: isize;
     // SAFETY: the x86_64 convention: number in rax, arguments in rdi, rsi, rdx, r10, r8, r9; rcx and
-    // r11 are clobbered. That the arguments are valid is the caller's promise.
+    // r11 are clobbered. The caller guarantees that the arguments are valid.
     unsafe {
         asm!(
             "syscall",
@@ -45,11 +45,11 @@ pub(crate) unsafe fn syscall(number: libc::c_long, args: [usize; 6]) -> isize {
     result
 }
 
-/// `clone3` whose child runs `entry(arg)` on the stack that `args` names, and never returns here.
+/// Calls `clone3`. The child runs `entry(arg)` on the stack in `args`, and never returns here.
 ///
 /// # Safety
-/// `args` must name a stack of its own for the child, which stays mapped until the child has ended
-/// or has exec'ed; `entry` must never return, unwind, or use thread-local storage.
+/// The stack in `args` must be the child's own, and stay mapped until the child has exited or exec'ed.
+/// `entry` must never return, unwind, or use thread-local storage.
 pub(crate) unsafe fn clone3(
     args: &CloneArgs,
     entry: unsafe extern "C" fn(*mut c_void) -> !,
@@ -57,8 +57,8 @@ pub(crate) unsafe fn clone3(
 ) -> isize {
     let result: isize;
     // SAFETY: in the parent this is one system call. The child gets a copy of all registers except
-    // rax (0) and rsp (the top of its own stack, 16-aligned), so r12 and r13 hold `entry` and `arg`
-    // there too; it calls `entry`, which does not return. A zero frame pointer ends backtraces.
+    // rax (0) and rsp (the top of its own stack, 16-aligned), so it finds `entry` and `arg` in r12 and
+    // r13. It calls `entry`, which does not return. A zero frame pointer ends backtraces.
     unsafe {
         asm!(
             "syscall",

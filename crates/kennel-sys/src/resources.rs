@@ -1,4 +1,4 @@
-//! The resources that a process can be limited in.
+//! The resources that have limits.
 
 use rustix::process::Resource;
 

@@ -6,7 +6,7 @@ use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::raw::syscall;
 
-/// All signals of this thread are blocked while this lives; even those that libc keeps to itself.
+/// Blocks all signals of this thread until it is dropped, including those that libc reserves.
 #[derive(Debug)]
 pub(crate) struct AllBlocked {
     before: u64,
@@ -26,7 +26,7 @@ impl Drop for AllBlocked {
     }
 }
 
-/// Raw, since libc's own wrapper silently leaves out the signals that it uses itself.
+/// A raw call, since libc's wrapper silently skips the signals that it reserves.
 fn set_mask(mask: &u64, before: Option<&mut u64>) {
     let old = before.map_or(0, |before| std::ptr::from_mut(before) as usize);
     let args = [libc::SIG_SETMASK as usize, std::ptr::from_ref(mask) as usize, old, 8, 0, 0];
@@ -34,54 +34,34 @@ fn set_mask(mask: &u64, before: Option<&mut u64>) {
     unsafe { syscall(libc::SYS_rt_sigprocmask, args) };
 }
 
-/// A descriptor from which the given signals are read; they are blocked in the thread that made it.
+/// A descriptor from which signals are read. They are blocked in the thread that created it.
 ///
-/// Make it before any other thread is started, or those may still take the signals.
+/// Create it before any other thread is started, or other threads may still receive the signals.
 #[derive(Debug)]
 pub struct SignalFd(OwnedFd);
 
 impl SignalFd {
     /// Blocks `signals` in this thread and opens the descriptor (non-blocking, close-on-exec).
-    ///
-    /// # Errors
-    /// What the kernel said.
     pub fn new(signals: &[i32]) -> io::Result<Self> {
-        // SAFETY: all-zero is a valid sigset_t, and sigemptyset and sigaddset get a valid pointer.
-        let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
-        unsafe { libc::sigemptyset(&raw mut set) };
-        for &signal in signals {
-            // SAFETY: as above.
-            if unsafe { libc::sigaddset(&raw mut set, signal) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
-        // SAFETY: a valid set; the old mask isn't asked for.
-        let blocked =
-            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-        if blocked != 0 {
-            return Err(io::Error::from_raw_os_error(blocked));
-        }
+        let set = signal_set(signals)?;
+        change_mask(libc::SIG_BLOCK, &set)?;
         // SAFETY: a valid set; -1 asks for a new descriptor.
         let fd =
             unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: just opened, owned by nobody else.
+        // SAFETY: just opened, without another owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// The next signal that has arrived, if any.
-    ///
-    /// # Errors
-    /// What the kernel said, other than that there is none.
+    /// Returns the next signal that has arrived, if any.
     pub fn next(&self) -> io::Result<Option<i32>> {
         const SIZE: usize = size_of::<libc::signalfd_siginfo>();
         let mut bytes = [0_u8; SIZE];
         match rustix::io::read(&self.0, &mut bytes) {
             Ok(_) => {
-                // The signal's number is the first field.
+                // The first field is the number of the signal.
                 let [a, b, c, d, ..] = bytes;
                 Ok(Some(i32::from_ne_bytes([a, b, c, d])))
             }
@@ -103,29 +83,28 @@ impl AsRawFd for SignalFd {
     }
 }
 
-/// Unblocks every signal in this thread, for a process that inherited a mask it has no use for.
+/// Unblocks every signal in this thread, for a process that inherited a mask.
 pub fn unblock_all() {
     set_mask(&0, None);
 }
 
-/// Whether this process ignores the signal, as one started by `nohup` ignores HUP.
+/// Whether this process ignores the signal. A process started by `nohup` ignores HUP.
 #[must_use]
 pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: all-zero is a valid sigaction.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: `action` is valid for writes, and no new action is set.
+    // SAFETY: `action` is valid for writes, and the action is not changed.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
     asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Ignores these signals from now on, in this process; a process started by [`crate::clone`] does not
-/// inherit that.
+/// Ignores these signals in this process. Processes started by [`crate::clone`] don't inherit that.
 ///
 /// # Errors
 /// `EINVAL` for a signal that can't be ignored.
 pub fn ignore(signals: &[i32]) -> io::Result<()> {
     for &signal in signals {
-        // SAFETY: SIG_IGN is no handler: no code of ours runs on the signal.
+        // SAFETY: SIG_IGN runs no code.
         if unsafe { libc::signal(signal, libc::SIG_IGN) } == libc::SIG_ERR {
             return Err(io::Error::last_os_error());
         }
@@ -133,17 +112,32 @@ pub fn ignore(signals: &[i32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Does to this process what `signal` does by default, as if it were not blocked in this thread; for
-/// signals that stop. The kernel knows when that would be for ever (no shell to continue us), and doesn't.
+/// Lets `signal`, which is blocked in this thread, take its default effect; for signals that stop. The
+/// kernel does not stop a process that no shell could continue. An invalid signal has no effect.
 pub fn take_default(signal: i32) {
-    // SAFETY: all-zero is a valid sigset_t.
-    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: a valid pointer, and a signal that the caller got from the kernel.
-    unsafe { libc::sigaddset(&raw mut set, signal) };
-    // SAFETY: the signal is for this thread alone, so it is pending here when we unblock it.
+    let Ok(set) = signal_set(&[signal]) else { return };
+    // SAFETY: the signal is for this thread alone, so it is pending until it is unblocked here.
     unsafe { libc::raise(signal) };
-    // SAFETY: a valid set; the signal takes effect in this call.
-    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
-    // SAFETY: as above.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+    // The signal takes effect in the first call. With a valid set neither call fails.
+    change_mask(libc::SIG_UNBLOCK, &set).and_then(|()| change_mask(libc::SIG_BLOCK, &set)).ok();
+}
+
+fn signal_set(signals: &[i32]) -> io::Result<libc::sigset_t> {
+    // SAFETY: all-zero is a valid, empty sigset_t.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    for &signal in signals {
+        // SAFETY: the pointer is valid.
+        if unsafe { libc::sigaddset(&raw mut set, signal) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(set)
+}
+
+fn change_mask(how: i32, set: &libc::sigset_t) -> io::Result<()> {
+    // SAFETY: a valid set; the old mask is not requested.
+    match unsafe { libc::pthread_sigmask(how, set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
 }

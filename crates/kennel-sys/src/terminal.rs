@@ -28,17 +28,14 @@ impl Default for Size {
 /// Both ends of a new pseudo-terminal.
 #[derive(Debug)]
 pub struct Pty {
-    /// The side of whoever shows the terminal.
+    /// The side that shows the terminal.
     pub master: OwnedFd,
     /// The side of the program.
     pub slave: OwnedFd,
 }
 
-/// Opens a pseudo-terminal of this size; both ends are close-on-exec and become nobody's controlling
+/// Opens a pseudo-terminal of this size. Both ends are close-on-exec, and don't become a controlling
 /// terminal.
-///
-/// # Errors
-/// The call that failed.
 pub fn open(size: Size) -> Result<Pty, CallError> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = call("open /dev/ptmx", || rustix::pty::openpt(flags))?;
@@ -48,10 +45,7 @@ pub fn open(size: Size) -> Result<Pty, CallError> {
     Ok(Pty { master, slave })
 }
 
-/// Opens the other end through the master, not by its name: no mount can put another file in its place.
-///
-/// # Errors
-/// What the kernel said.
+/// Opens the program's side through the master, not by name, so no mount can replace it.
 pub fn slave_of(master: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
     // SAFETY: the request takes flags by value and returns a new descriptor.
@@ -59,23 +53,20 @@ pub fn slave_of(master: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just opened, owned by nobody else.
+    // SAFETY: just opened, without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Sets the size; the kernel tells the program by SIGWINCH if it changed.
-///
-/// # Errors
-/// What the kernel said.
+/// Sets the size. If it changes, the kernel sends SIGWINCH to the program.
 pub fn resize(terminal: impl AsFd, size: Size) -> io::Result<()> {
     let winsize = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     Ok(rustix::termios::tcsetwinsize(terminal, winsize)?)
 }
 
-/// The size of a terminal; `None` if it doesn't know.
+/// Returns the size of a terminal, if it is known.
 ///
 /// # Errors
-/// What the kernel said; `ENOTTY` if it is no terminal.
+/// `ENOTTY` if this is not a terminal, otherwise the kernel's error.
 pub fn size(terminal: impl AsFd) -> io::Result<Option<Size>> {
     let Winsize { ws_row: rows, ws_col: columns, .. } = rustix::termios::tcgetwinsize(terminal)?;
     Ok((rows > 0 && columns > 0).then_some(Size { rows, columns }))

@@ -1,9 +1,9 @@
-//! The command line that others see of this process.
+//! The command line of this process, as other processes see it.
 
 use std::fs;
 use std::io;
 
-/// Where the kernel looks for the command line of this process. Forks have it in the same place.
+/// The memory from which the kernel reads the command line of this process. In forks it is the same.
 #[derive(Debug, Clone, Copy)]
 pub struct TitleArea {
     start: usize,
@@ -11,10 +11,7 @@ pub struct TitleArea {
 }
 
 impl TitleArea {
-    /// Finds it.
-    ///
-    /// # Errors
-    /// `/proc` can't be read, or tells nothing of it.
+    /// Finds the memory.
     pub fn find() -> io::Result<Self> {
         const ARGUMENTS_START: usize = 45; // counted from the state letter
         let stat = fs::read_to_string("/proc/self/stat")?;
@@ -29,10 +26,7 @@ impl TitleArea {
         }
     }
 
-    /// Writes over the command line, as far as there is room.
-    ///
-    /// # Errors
-    /// What the kernel said.
+    /// Overwrites the command line, as far as there is space.
     pub fn write(self, title: &str) -> io::Result<()> {
         let mut text = vec![0_u8; self.length];
         let length = title.len().min(self.length.saturating_sub(1));
@@ -43,8 +37,8 @@ impl TitleArea {
             iov_len: self.length,
         };
         let own = rustix::process::getpid().as_raw_pid();
-        // SAFETY: it reads `text`, and writes to the arguments that the kernel put onto our stack: Rust has
-        // no reference into them, and what reads them later takes any bytes. The kernel checks the addresses.
+        // SAFETY: it reads `text`, and writes to the arguments that the kernel put on the stack. Rust has
+        // no reference to them, and any bytes are valid there. The kernel checks the addresses.
         let written =
             unsafe { libc::process_vm_writev(own, &raw const local, 1, &raw const remote, 1, 0) };
         if written < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -56,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_seen_by_others_and_never_longer_than_its_place() {
+    fn a_title_is_visible_and_never_longer_than_its_space() {
         let area = TitleArea::find().unwrap();
         let before = fs::read("/proc/self/cmdline").unwrap();
         area.write(&"x".repeat(before.len() * 2)).unwrap();

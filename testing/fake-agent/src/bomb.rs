@@ -27,7 +27,7 @@ use std::process;
 use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use kennel_sys::fork::{Forked, fork_alone};
+use kennel_sys::process::{Forked, fork_alone};
 use rustix::process::{WaitOptions, wait};
 
 use crate::args::Args;

@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
 
-use kennel_sys::fork::{Forked, fork_alone};
+use kennel_sys::process::{Forked, fork_alone};
 use rustix::process::{Pid, WaitOptions, setsid, waitpid};
 
 use crate::args::Args;

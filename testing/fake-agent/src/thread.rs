@@ -15,7 +15,7 @@ pub(crate) fn leader_exit(args: Args) -> Outcome {
     presence::enrol("agent")?;
     let other = thread::Builder::new().spawn(run_on_alone);
     other.or_fail(failure::SYSTEM, "starting a thread")?;
-    kennel_sys::thread::end_this_thread_only()
+    kennel_sys::process::end_this_thread_only()
 }
 
 /// The life of the other thread.

@@ -69,7 +69,7 @@ impl YardSender {
     pub(crate) fn send_now(&self, order: YardOrder) {
         let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
         let is_next = self.unsent.load(Ordering::Acquire) == 0;
-        if !is_next || self.socket.get_ref().send(&order.request, &descriptors).is_err() {
+        if !is_next || self.socket.get_ref().send_with(&order.request, &descriptors).is_err() {
             // The socket is full; any other error will occur again and be reported then.
             self.send(order).ok();
         }
@@ -95,7 +95,7 @@ impl YardLink {
     ) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         let socket = async_fd::watch(YardClient::over(socket))?;
-        socket.get_ref().send(&YardRequest::Status, &[]).map_err(io::Error::other)?;
+        socket.get_ref().send(&YardRequest::Status).map_err(io::Error::other)?;
         let mut early = Vec::new();
         let pid = tokio::time::timeout(patience, receive_pid(&socket, &mut early)).await??;
         let kept = receive_kept(&socket, &mut early, patience).await?;
@@ -135,8 +135,8 @@ impl YardLink {
 async fn receive_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) -> io::Result<i32> {
     loop {
         match socket.get_ref().receive().map_err(io::Error::other)? {
-            Some(YardReport::Status { pid, .. }) => return Ok(pid),
-            Some(other) => early.push(other),
+            Some((YardReport::Status { pid, .. }, _)) => return Ok(pid),
+            Some((other, _)) => early.push(other),
             None => socket.readable().await?.clear_ready(),
         }
     }
@@ -150,13 +150,13 @@ async fn receive_kept(
 ) -> io::Result<Vec<(String, LaunchOrder)>> {
     let ask = |after: &str| {
         let request = YardRequest::Kept { after: after.to_owned() };
-        socket.get_ref().send(&request, &[]).map_err(io::Error::other)
+        socket.get_ref().send(&request).map_err(io::Error::other)
     };
     ask("")?;
     let (mut kept, mut last) = (Vec::new(), None);
     let all = async {
         loop {
-            match socket.get_ref().receive_with_descriptors().map_err(io::Error::other)? {
+            match socket.get_ref().receive().map_err(io::Error::other)? {
                 Some((YardReport::Kept { name }, files)) => {
                     last = Some(name.clone());
                     kept.extend(read_kept(files).map(|order| (name, order)));
@@ -214,7 +214,7 @@ async fn carry(
         tokio::select! {
             ready = socket.readable() => {
                 ready?.clear_ready();
-                while let Some(report) = socket.get_ref().receive()? {
+                while let Some((report, _)) = socket.get_ref().receive()? {
                     owner.send(YardEvent::Report(report)).ok();
                 }
             }
@@ -240,7 +240,7 @@ fn send_waiting(
 ) -> Result<(), KeeperClientError> {
     while let Some(order) = waiting.front() {
         let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
-        match socket.get_ref().send(&order.request, &descriptors) {
+        match socket.get_ref().send_with(&order.request, &descriptors) {
             Err(KeeperClientError::Full) => return Ok(()),
             Err(KeeperClientError::Call(error)) => {
                 // This one can't be sent at all, which says nothing about others.

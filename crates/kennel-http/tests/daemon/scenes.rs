@@ -258,7 +258,7 @@ fn keep(stage: &Stage) {
     // Repeated, because a yard that has not reaped the old daemon yet starts no new one.
     stage.until("there is a daemon again", || {
         let visitor = kennel_keeper::YardClient::connect(&stage.path("")).unwrap();
-        visitor.send(&kennel_keeper::protocol::YardRequest::Start, &[]).unwrap();
+        visitor.send(&kennel_keeper::protocol::YardRequest::Start).unwrap();
         stage.try_ask("GET", "/v1/daemon", None).ok()
     });
     assert_eq!(stage.yard_pid(), yard);

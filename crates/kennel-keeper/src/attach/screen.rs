@@ -219,9 +219,6 @@ impl ScreenReplay {
 }
 
 /// What is on the screen of the session with this journal, up to its present end, where the reader is then.
-///
-/// # Errors
-/// The journal can't be read.
 pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTracker)> {
     let mut replay = ScreenReplay::default();
     let from = reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK));

@@ -19,9 +19,6 @@ fn file_of(journal: &Path) -> PathBuf {
 }
 
 /// Writes that this many bytes are missing at the end of the journal.
-///
-/// # Errors
-/// There is no outcome file, or it can't be written.
 pub(super) fn write(journal: &Path, bytes: u64) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(file_of(journal))?;
     let mut note = [0; LENGTH];
@@ -33,9 +30,6 @@ pub(super) fn write(journal: &Path, bytes: u64) -> io::Result<()> {
 }
 
 /// Reads the note, if there is one.
-///
-/// # Errors
-/// The note can't be read, so it is unknown whether there is one.
 pub(super) fn read(journal: &Path) -> io::Result<Option<u64>> {
     let file = match File::open(file_of(journal)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

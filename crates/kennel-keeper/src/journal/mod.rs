@@ -31,8 +31,6 @@
 //! Nothing is synced: output survives the death of any process, not that of the machine.
 
 mod disk;
-#[cfg(test)]
-mod failing_disk;
 mod format;
 mod lost_output;
 mod reader;

@@ -60,9 +60,6 @@ pub struct JournalReader {
 
 impl JournalReader {
     /// Open a journal at offset 0. A missing folder is an empty journal.
-    ///
-    /// # Errors
-    /// The folder can't be read.
     pub fn open(folder: &Path) -> io::Result<Self> {
         sequences(folder)?;
         Ok(Self {
@@ -75,17 +72,11 @@ impl JournalReader {
     }
 
     /// The offset of the oldest byte kept.
-    ///
-    /// # Errors
-    /// The journal can't be read.
     pub fn start(&self) -> io::Result<u64> {
         Ok(self.following(0)?.map_or(0, |oldest| oldest.head.start))
     }
 
     /// The offset after the newest byte. What was lost since and is not told yet does not count.
-    ///
-    /// # Errors
-    /// The journal can't be read.
     pub fn end(&self) -> io::Result<u64> {
         let Some(newest) = self.newest_first()?.next().transpose()? else { return Ok(0) };
         let mut walk = Walk::over(newest);
@@ -102,9 +93,6 @@ impl JournalReader {
     /// Go to an offset. What was dropped from there on is told as a gap; one beyond the end is waited for.
     ///
     /// A gap of unknown size has an offset but no length: it comes again for who seeks to that offset.
-    ///
-    /// # Errors
-    /// The journal can't be read.
     pub fn seek(&mut self, offset: u64) -> io::Result<()> {
         let mut found = None;
         for segment in self.newest_first()? {
@@ -119,9 +107,6 @@ impl JournalReader {
     }
 
     /// Go to where the last `lines` lines begin, whatever their streams.
-    ///
-    /// # Errors
-    /// The journal can't be read.
     pub fn seek_tail(&mut self, lines: usize) -> io::Result<()> {
         if lines == 0 {
             let end = self.end()?;
@@ -153,9 +138,6 @@ impl JournalReader {
     }
 
     /// Go to where the last `lines` lines of some of the streams begin. Reads all that is kept.
-    ///
-    /// # Errors
-    /// The journal can't be read.
     pub fn seek_tail_of(&mut self, lines: usize, wanted: impl Fn(u8) -> bool) -> io::Result<()> {
         let start = self.start()?;
         self.seek(start)?;
@@ -184,9 +166,6 @@ impl JournalReader {
 
     /// Go to the first output of that time or later. If older output was dropped, so that some of what was asked
     /// for may be missing, a gap of unknown size comes first.
-    ///
-    /// # Errors
-    /// The journal can't be read.
     pub fn seek_since(&mut self, time_ms: u64) -> io::Result<()> {
         let mut oldest = None;
         for segment in self.newest_first()? {
@@ -209,9 +188,6 @@ impl JournalReader {
     }
 
     /// What comes next.
-    ///
-    /// # Errors
-    /// The journal can't be read.
     // Not an iterator: an item borrows, and there may be more after the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> io::Result<JournalItem<'_>> {

@@ -40,9 +40,6 @@ pub(super) fn sequences(folder: &Path) -> io::Result<Vec<u64>> {
 }
 
 /// The room that a journal takes on the disk; none if it is not there.
-///
-/// # Errors
-/// The folder can't be read.
 pub fn bytes_on_disk(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for sequence in sequences(folder)? {
@@ -69,9 +66,6 @@ pub struct Recorded {
 
 impl Recorded {
     /// Look at a journal; one that is not there is empty.
-    ///
-    /// # Errors
-    /// It can't be read.
     pub fn look(folder: &Path) -> io::Result<Self> {
         let reader = JournalReader::open(folder)?;
         let (start, end) = (reader.start()?, reader.end()?);

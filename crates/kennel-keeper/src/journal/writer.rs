@@ -112,9 +112,6 @@ impl JournalWriter {
     ///
     /// No more than `limit` bytes are kept on disk. Neither the folder nor a file is made before the first
     /// output: many sessions have none.
-    ///
-    /// # Errors
-    /// What is there can't be read.
     pub fn create(folder: &Path, limit: u64) -> io::Result<Self> {
         Self::create_on(Box::new(TrueDisk), folder, limit)
     }
@@ -122,9 +119,6 @@ impl JournalWriter {
     /// Write into the journal of a dead keeper that something is missing at its end.
     ///
     /// The caller must know that the keeper is dead: its lock is free.
-    ///
-    /// # Errors
-    /// It could not be written.
     pub fn mark_gap_in(
         folder: &Path,
         time_ms: u64,
@@ -462,3 +456,7 @@ fn write_whole(disk: &dyn Disk, file: &File, head: &[u8], data: &[u8], at: u64) 
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

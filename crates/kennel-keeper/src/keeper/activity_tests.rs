@@ -1,4 +1,4 @@
-//! Launches that exist on paper only: their clock, their CPU and their processes are made up.
+//! Simulated launches: clock, CPU time and processes are made up.
 
 use kennel_pen::Generation;
 use proptest::prelude::*;
@@ -12,13 +12,13 @@ const MINUTE: Duration = Duration::from_secs(60);
 enum Happening {
     Output,
     Input,
-    /// A process is born, and gone a moment later.
+    /// A process starts, and exits a moment later.
     Fork,
-    /// Half a core is used for so long.
+    /// Half a core is used for this long.
     Work(Duration),
 }
 
-/// A launch whose whole life is known in advance.
+/// A launch whose whole checks is known in advance.
 #[derive(Debug, Clone, Default)]
 struct World(Vec<(Duration, Happening)>);
 
@@ -56,22 +56,22 @@ impl World {
         ActivityMonitor::new(limits, Duration::ZERO, Some(self.sample(Duration::ZERO)))
     }
 
-    /// The last sign of life that is known to the moment.
+    /// The last activity whose time is known exactly.
     fn last_sign(&self, now: Duration) -> Duration {
         self.last(now, |what| !matches!(what, Happening::Work(_)))
     }
 }
 
-/// When and by which limit it is over, and all looks that were asked for on the way.
-struct Course {
-    over: Option<(Duration, TimeLimit)>,
-    looks: Vec<Duration>,
+/// When and by which limit the launch ended, and all checks that were due until then.
+struct Checks {
+    over: Option<(Duration, Cause)>,
+    checks: Vec<Duration>,
 }
 
-/// Looks when asked to, and at `more` times besides.
-fn run(world: &World, limits: ActivityLimits, more: &[Duration], horizon: Duration) -> Course {
+/// Checks when it is due, and at `more` times besides.
+fn run(world: &World, limits: ActivityLimits, more: &[Duration], horizon: Duration) -> Checks {
     let mut activity = world.activity(limits);
-    let mut looks = Vec::new();
+    let mut checks = Vec::new();
     let mut more = more.to_vec();
     more.sort_unstable_by(|a, b| b.cmp(a));
     loop {
@@ -79,20 +79,18 @@ fn run(world: &World, limits: ActivityLimits, more: &[Duration], horizon: Durati
         let asked = activity.due();
         let Some(now) = [asked, extra].into_iter().flatten().min().filter(|at| *at <= horizon)
         else {
-            return Course { over: None, looks };
+            return Checks { over: None, checks };
         };
         if extra == Some(now) {
             more.pop();
         }
         if asked == Some(now) {
-            looks.push(now);
+            checks.push(now);
         }
-        match activity.judge(world.seen(now)) {
-            TimeVerdict::Over(limit) => return Course { over: Some((now, limit)), looks },
-            TimeVerdict::CheckAgain { at } => {
-                assert!(at.is_none_or(|at| at > now), "{at:?} is not after {now:?}");
-            }
+        if let Some(limit) = activity.judge(world.seen(now)) {
+            return Checks { over: Some((now, limit)), checks };
         }
+        assert!(activity.due().is_none_or(|at| at > now), "{:?}, {now:?}", activity.due());
     }
 }
 
@@ -101,36 +99,36 @@ fn idle(limit: Duration) -> ActivityLimits {
 }
 
 #[test]
-fn without_a_limit_nobody_ever_looks() {
+fn without_a_limit_there_is_no_check() {
     let world = World::default();
     let mut activity = world.activity(ActivityLimits::default());
     assert_eq!(activity.due(), None);
     assert!(!activity.needs_activity());
-    let verdict = activity.judge(world.seen(MINUTE * 10_000));
-    assert_eq!(verdict, TimeVerdict::CheckAgain { at: None });
+    assert_eq!(activity.judge(world.seen(MINUTE * 10_000)), None);
+    assert_eq!(activity.due(), None);
 }
 
 #[test]
-fn what_does_nothing_is_idle_when_the_limit_is_over_and_not_before() {
+fn a_launch_without_activity_is_idle_exactly_when_the_limit_is_over() {
     for limit in [SECOND, MINUTE, MINUTE * 30, MINUTE * 60 * 24] {
-        let course = run(&World::default(), idle(limit), &[], limit * 4);
-        assert_eq!(course.over, Some((limit, TimeLimit::Idle)));
-        assert!(course.looks.len() <= 8, "{:?}", course.looks);
+        let checks = run(&World::default(), idle(limit), &[], limit * 4);
+        assert_eq!(checks.over, Some((limit, Cause::Idle)));
+        assert!(checks.checks.len() <= 8, "{:?}", checks.checks);
     }
 }
 
 #[test]
 fn a_tool_that_computes_in_silence_is_busy() {
     let world = World(vec![(SECOND, Happening::Work(MINUTE * 30))]);
-    let course = run(&world, idle(MINUTE), &[], MINUTE * 60);
-    let (at, limit) = course.over.expect("it rests in the end");
-    assert_eq!(limit, TimeLimit::Idle);
+    let checks = run(&world, idle(MINUTE), &[], MINUTE * 60);
+    let (at, limit) = checks.over.expect("it rests in the end");
+    assert_eq!(limit, Cause::Idle);
     assert!(at >= SECOND + MINUTE * 31, "{at:?}");
     assert!(at <= SECOND + MINUTE * 31 + MINUTE / WINDOWS, "{at:?}");
 }
 
 #[test]
-fn work_that_gets_no_cpu_is_work_and_a_timer_at_the_wrong_moment_is_not() {
+fn work_without_cpu_is_activity_and_a_timer_at_the_wrong_moment_is_not() {
     let world = World::default();
     for (works_at, is_over) in [(|_| true, false), (|look: u32| look.is_multiple_of(2), true)]
         as [(fn(u32) -> bool, bool); 2]
@@ -142,52 +140,49 @@ fn work_that_gets_no_cpu_is_work_and_a_timer_at_the_wrong_moment_is_not() {
             activity.judge(seen)
         });
         let verdicts = verdicts.collect::<Vec<_>>();
-        assert_eq!(verdicts.contains(&TimeVerdict::Over(TimeLimit::Idle)), is_over, "{verdicts:?}");
+        assert_eq!(verdicts.contains(&Some(Cause::Idle)), is_over, "{verdicts:?}");
     }
 }
 
 #[test]
-fn work_that_has_only_just_begun_is_seen() {
+fn work_that_has_just_begun_is_noticed() {
     let begins = MINUTE * 10 - Duration::from_millis(500);
     let world = World(vec![(begins, Happening::Work(MINUTE))]);
-    let course = run(&world, idle(MINUTE * 10), &[], MINUTE * 15);
-    assert_eq!(course.over, None);
+    let checks = run(&world, idle(MINUTE * 10), &[], MINUTE * 15);
+    assert_eq!(checks.over, None);
 }
 
 #[test]
-fn what_comes_between_the_verdict_and_the_end_calls_it_off() {
+fn activity_between_the_verdict_and_the_end_prevents_the_end() {
     for late in [Happening::Input, Happening::Output, Happening::Fork] {
         let mut world = World::default();
         let mut activity = world.activity(idle(MINUTE));
         let now = loop {
             let now = activity.due().unwrap();
-            if activity.judge(world.seen(now)) == TimeVerdict::Over(TimeLimit::Idle) {
+            if activity.judge(world.seen(now)) == Some(Cause::Idle) {
                 break now;
             }
         };
-        assert_eq!(activity.judge(world.seen(now)), TimeVerdict::Over(TimeLimit::Idle), "still");
+        assert_eq!(activity.judge(world.seen(now)), Some(Cause::Idle), "still");
         world.0.push((now, late));
-        let verdict = activity.judge(world.seen(now));
-        assert!(
-            matches!(verdict, TimeVerdict::CheckAgain { at: Some(at) } if at > now),
-            "{late:?}"
-        );
+        assert_eq!(activity.judge(world.seen(now)), None, "{late:?}");
+        assert!(activity.due().is_some_and(|at| at > now), "{late:?}");
     }
 }
 
 #[test]
-fn what_can_not_be_seen_is_not_idle() {
+fn a_launch_that_cannot_be_sampled_is_not_idle() {
     let world = World::default();
     let mut activity = world.activity(idle(MINUTE));
     let mut now = Duration::ZERO;
     while now < MINUTE * 10 {
         now = activity.due().unwrap();
         let verdict = activity.judge(ActivityReading { sample: None, ..world.seen(now) });
-        assert!(matches!(verdict, TimeVerdict::CheckAgain { .. }));
+        assert_eq!(verdict, None);
     }
     let seen_again = now;
-    while let TimeVerdict::CheckAgain { at } = activity.judge(world.seen(now)) {
-        now = at.unwrap();
+    while activity.judge(world.seen(now)).is_none() {
+        now = activity.due().unwrap();
     }
     assert!(now >= seen_again + MINUTE);
 }
@@ -196,16 +191,16 @@ fn what_can_not_be_seen_is_not_idle() {
 fn silence_and_timeout_are_exact() {
     let world = World(vec![(SECOND * 5, Happening::Output), (SECOND * 50, Happening::Input)]);
     let silence = ActivityLimits { silence: Some(MINUTE), ..ActivityLimits::default() };
-    let course = run(&world, silence, &[], MINUTE * 10);
-    assert_eq!(course.over, Some((SECOND * 65, TimeLimit::Silence)));
-    assert_eq!(course.looks, [MINUTE, SECOND * 65], "no more looks than needed");
+    let checks = run(&world, silence, &[], MINUTE * 10);
+    assert_eq!(checks.over, Some((SECOND * 65, Cause::Silent)));
+    assert_eq!(checks.checks, [MINUTE, SECOND * 65], "no more checks than needed");
     let timeout = ActivityLimits { timeout: Some(MINUTE), ..ActivityLimits::default() };
-    let course = run(&world, timeout, &[], MINUTE * 10);
-    assert_eq!(course.over, Some((MINUTE, TimeLimit::Timeout)));
-    assert_eq!(course.looks, [MINUTE]);
+    let checks = run(&world, timeout, &[], MINUTE * 10);
+    assert_eq!(checks.over, Some((MINUTE, Cause::TimedOut)));
+    assert_eq!(checks.checks, [MINUTE]);
 }
 
-/// A clock as the machine's: what we are told stands still while the machine sleeps.
+/// A clock of which the awake time stands still while the machine sleeps.
 #[derive(Debug, Clone, Copy, Default)]
 struct Clock {
     wall: Duration,
@@ -234,9 +229,7 @@ fn time_asleep_does_not_count() {
             clock.wall += MINUTE * 600;
             clock.asleep += MINUTE * 600;
         }
-        if activity.judge(world.seen(clock.awake()))
-            != (TimeVerdict::CheckAgain { at: activity.due() })
-        {
+        if activity.judge(world.seen(clock.awake())).is_some() {
             break;
         }
     }
@@ -245,19 +238,19 @@ fn time_asleep_does_not_count() {
 }
 
 #[test]
-fn a_clock_that_jumps_ends_nobody_for_being_quiet() {
+fn a_clock_that_jumps_ends_no_launch_for_being_idle_or_silent() {
     let world = World::default();
     for limits in
         [idle(MINUTE), ActivityLimits { silence: Some(MINUTE), ..ActivityLimits::default() }]
     {
         let mut activity = world.activity(limits);
         let mut now = MINUTE * 600;
-        let mut looks = 0;
-        while let TimeVerdict::CheckAgain { at } = activity.judge(world.seen(now)) {
-            now = at.unwrap();
-            looks += 1;
+        let mut checks = 0;
+        while activity.judge(world.seen(now)).is_none() {
+            now = activity.due().unwrap();
+            checks += 1;
         }
-        assert!(looks > 0 && now >= MINUTE * 601, "{now:?}");
+        assert!(checks > 0 && now >= MINUTE * 601, "{now:?}");
     }
 }
 
@@ -280,9 +273,9 @@ fn limit() -> impl Strategy<Value = Option<Duration>> {
 }
 
 proptest! {
-    /// Whatever happens and whenever it is looked at: nothing ends early, and in the end all do.
+    /// Whatever happens and whenever it is checked: no launch ends early, and every one ends.
     #[test]
-    fn never_early_and_never_never(
+    fn every_launch_ends_and_none_ends_early(
         happenings in proptest::collection::vec(happening(), 0..20),
         more in proptest::collection::vec(moments(400_000), 0..50),
         timeout in limit(),
@@ -292,14 +285,14 @@ proptest! {
         let world = World(happenings);
         let limits = ActivityLimits { timeout, idle, silence };
         let horizon = MINUTE * 30;
-        let course = run(&world, limits, &more, horizon);
-        prop_assert_eq!(course.over.is_none(), limits == ActivityLimits::default());
-        let Some((at, over)) = course.over else { return Ok(()) };
+        let checks = run(&world, limits, &more, horizon);
+        prop_assert_eq!(checks.over.is_none(), limits == ActivityLimits::default());
+        let Some((at, over)) = checks.over else { return Ok(()) };
         let output = world.last(at, |what| matches!(what, Happening::Output));
         match over {
-            TimeLimit::Timeout => prop_assert!(Some(at) >= timeout),
-            TimeLimit::Silence => prop_assert!(at >= output + silence.unwrap()),
-            TimeLimit::Idle => {
+            Cause::TimedOut => prop_assert!(Some(at) >= timeout),
+            Cause::Silent => prop_assert!(at >= output + silence.unwrap()),
+            Cause::Idle => {
                 let limit = idle.unwrap();
                 prop_assert!(at >= world.last_sign(at) + limit, "{:?} at {at:?}", world.last_sign(at));
                 let used = world.cpu(at) - world.cpu(at.saturating_sub(limit));
@@ -310,43 +303,44 @@ proptest! {
                 let used = world.cpu(at) - world.cpu(at.saturating_sub(close));
                 prop_assert!(used <= at_rest(close), "{used:?} just now");
             }
+            other => panic!("{other:?} is not a time limit"),
         }
-        // And not much later than that, by any of the limits.
+        // It ends not much later than by any of the limits.
         if let Some(timeout) = timeout {
             prop_assert!(at <= timeout);
         }
         if let Some(silence) = silence {
-            // The looks come on time, so the first gap that is long enough ends it.
+            // The checks are on time, so the first gap that is long enough ends it.
             let gaps = world.0.iter().filter(|(_, what)| matches!(what, Happening::Output));
             let mut outputs = gaps.map(|(at, _)| *at).filter(|o| *o < at).collect::<Vec<_>>();
             outputs.push(Duration::ZERO);
             outputs.sort_unstable();
             for pair in outputs.windows(2) {
-                prop_assert!(pair[1] - pair[0] <= silence, "a gap was not seen");
+                prop_assert!(pair[1] - pair[0] <= silence, "a gap was not noticed");
             }
             prop_assert!(at <= output + silence);
         }
     }
 
-    /// Looks besides those that were asked for change nothing for one who does nothing.
+    /// Additional checks change nothing for a launch without activity.
     #[test]
-    fn looks_too_many_do_not_matter(
+    fn additional_checks_do_not_matter(
         more in proptest::collection::vec(moments(120_000), 0..200),
         limit in (1_000_u64..120_000).prop_map(Duration::from_millis),
     ) {
-        let course = run(&World::default(), idle(limit), &more, MINUTE * 10);
-        prop_assert_eq!(course.over, Some((limit, TimeLimit::Idle)));
+        let checks = run(&World::default(), idle(limit), &more, MINUTE * 10);
+        prop_assert_eq!(checks.over, Some((limit, Cause::Idle)));
     }
 
-    /// However busy it is, there are few looks: none of them sooner than a window after the last.
+    /// However busy a launch is, each check is at least one window after the last.
     #[test]
-    fn looks_are_few(
+    fn checks_are_few(
         happenings in proptest::collection::vec(happening(), 0..20),
         limit in (1_000_u64..600_000).prop_map(Duration::from_millis),
     ) {
-        let course = run(&World(happenings), idle(limit), &[], MINUTE * 60);
-        let (at, _) = course.over.expect("it rests in the end");
+        let checks = run(&World(happenings), idle(limit), &[], MINUTE * 60);
+        let (at, _) = checks.over.expect("it rests in the end");
         let limits_long = at.as_secs_f64() / limit.as_secs_f64();
-        prop_assert!(course.looks.len() as f64 <= 8.0 * limits_long.ceil(), "{:?}", course.looks);
+        prop_assert!(checks.checks.len() as f64 <= 8.0 * limits_long.ceil(), "{:?}", checks.checks);
     }
 }

@@ -8,14 +8,14 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use kennel_pen::ProcessIdentity;
 use kennel_pen::supervise::PenEvent;
 use kennel_pen::wire::{Channel, Delivery, QueuedChannel, Received, WireMessage};
-use kennel_pen::{ProcessIdentity, Size};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::net::SocketFlags;
 
-use crate::client::{BACKLOG, KEEPER_SOCKET, address, open_folder};
+use crate::client::{KEEPER_SOCKET, listen};
 use crate::protocol::{
     KeeperReport, KeeperRequest, KeeperState, LONGEST_REQUEST, LaunchStage, Outcome, PeerRole,
     VERSION,
@@ -34,27 +34,20 @@ const RECORDING: Duration = Duration::from_secs(5);
 /// The pause between attempts to write an outcome to disk.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A request that concerns the launch itself. The numbers are those of connections.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LaunchControl {
-    Go,
-    Open,
-    Dismiss,
-    Release,
-    Stop(Option<Duration>),
-    Kill,
-    Signal(i32),
-    Resize(Size),
-    Input(u64, Vec<u8>),
-    CloseInput,
-    Touch,
-    CloseOutput(u8),
-    Untether,
-    Processes(u64),
-    Usage(u64),
+/// Something that concerns the launch itself.
+#[derive(Debug)]
+pub(super) enum PeerEvent {
+    /// A request that its peer may send, and the number of its connection.
+    Request(u64, KeeperRequest),
     OwnerConnected,
     /// The owner disconnected without a request to detach.
     OwnerGone,
+}
+
+impl PeerEvent {
+    pub(super) fn is(&self, wanted: &KeeperRequest) -> bool {
+        matches!(self, Self::Request(_, request) if request == wanted)
+    }
 }
 
 struct PeerConnection {
@@ -76,7 +69,7 @@ pub(super) struct Connections {
     listener_ready: bool,
     token: String,
     /// Requests that arrived before the program ran.
-    early: Vec<LaunchControl>,
+    early: Vec<PeerEvent>,
     state: KeeperState,
     /// The agent's pidfd, for daemons that connect later.
     agent: Option<OwnedFd>,
@@ -126,13 +119,7 @@ impl Connections {
 
     /// Listens in the session's folder.
     pub(super) fn listen(&mut self, folder: &Path) -> io::Result<()> {
-        let folder = open_folder(folder)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket =
-            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        rustix::net::bind(&socket, &address(&folder, KEEPER_SOCKET)?)?;
-        rustix::net::listen(&socket, BACKLOG)?;
-        self.listener = Some(socket);
+        self.listener = Some(listen(folder, KEEPER_SOCKET)?);
         Ok(())
     }
 
@@ -274,11 +261,11 @@ impl Connections {
     }
 
     /// Reads the requests of all connections, without waiting.
-    pub(super) fn serve(&mut self) -> Vec<LaunchControl> {
+    pub(super) fn serve(&mut self) -> Vec<PeerEvent> {
         self.accept();
-        let mut controls = Vec::new();
+        let mut events = Vec::new();
         for index in 0..self.connections.len() {
-            self.read(index, &mut controls);
+            self.read(index, &mut events);
             let end = self.state.journal_end;
             let connection = &mut self.connections[index];
             connection.channel.flush();
@@ -286,7 +273,7 @@ impl Connections {
         }
         for gone in self.connections.extract_if(.., |connection| connection.gone) {
             if gone.role == Some(PeerRole::Owner) {
-                controls.push(LaunchControl::OwnerGone);
+                events.push(PeerEvent::OwnerGone);
             }
         }
         self.daemon_gone_since = match self.daemon_gone_since {
@@ -294,17 +281,16 @@ impl Connections {
             None => Some(Instant::now()),
             since => since,
         };
-        controls
+        events
     }
 
     /// Keeps requests that arrived before the program runs, for [`Self::take_early`].
-    pub(super) fn keep_early(&mut self, controls: impl IntoIterator<Item = LaunchControl>) {
-        for control in controls {
-            match control {
-                control if self.early.len() < EARLY => self.early.push(control),
-                LaunchControl::Input(from, _)
-                | LaunchControl::Processes(from)
-                | LaunchControl::Usage(from) => {
+    pub(super) fn keep_early(&mut self, events: impl IntoIterator<Item = PeerEvent>) {
+        use KeeperRequest::{Input, Members, Usage};
+        for event in events {
+            match event {
+                event if self.early.len() < EARLY => self.early.push(event),
+                PeerEvent::Request(from, Input(_) | Members | Usage) => {
                     let refused = KeeperReport::Refused("the program does not run yet".to_owned());
                     self.send_to(from, &refused);
                 }
@@ -315,7 +301,7 @@ impl Connections {
     }
 
     /// The requests that arrived before the program ran, once.
-    pub(super) fn take_early(&mut self) -> Vec<LaunchControl> {
+    pub(super) fn take_early(&mut self) -> Vec<PeerEvent> {
         std::mem::take(&mut self.early)
     }
 
@@ -337,7 +323,7 @@ impl Connections {
         self.listener_ready = false;
     }
 
-    fn read(&mut self, index: usize, controls: &mut Vec<LaunchControl>) {
+    fn read(&mut self, index: usize, events: &mut Vec<PeerEvent>) {
         // One busy connection must not keep the others from being served.
         for _ in 0..AT_ONCE {
             let connection = &mut self.connections[index];
@@ -353,62 +339,40 @@ impl Connections {
                 Ok(Received::Message(bytes, _)) => KeeperRequest::decode(&bytes),
             };
             match request {
-                Ok(request) => self.answer(index, request, controls),
+                Ok(request) => self.answer(index, request, events),
                 Err(error) => self.refuse(index, &error.to_string()),
             }
         }
     }
 
-    fn answer(&mut self, index: usize, request: KeeperRequest, controls: &mut Vec<LaunchControl>) {
-        let number = self.connections[index].number;
-        let role = self.connections[index].role;
-        let control = match (request, role) {
-            (KeeperRequest::Hello { version: _, role }, _) => {
-                return self.greet(index, role, controls);
-            }
-            (KeeperRequest::Status, _) => return self.send_state(index),
-            (KeeperRequest::Stop { grace }, _) => LaunchControl::Stop(grace),
-            (KeeperRequest::Kill, _) => LaunchControl::Kill,
-            (_, None) => return self.refuse(index, "send a hello first"),
-            (KeeperRequest::Follow, _) => {
-                self.connections[index].follows = true;
+    fn answer(&mut self, index: usize, request: KeeperRequest, events: &mut Vec<PeerEvent>) {
+        use KeeperRequest::{
+            Dismiss, Follow, Go, Hello, Keep, Kill, Open, Release, Status, Stop, Touch, Untether,
+        };
+        let connection = &mut self.connections[index];
+        let (number, role) = (connection.number, connection.role);
+        let is_daemon = role == Some(PeerRole::Daemon);
+        match &request {
+            Hello { role, .. } => return self.greet(index, *role, events),
+            Status => return self.send_state(index),
+            Stop { .. } | Kill => {}
+            _ if role.is_none() => return self.refuse(index, "send a hello first"),
+            Follow => {
+                connection.follows = true;
                 return;
             }
-            (KeeperRequest::Go, Some(PeerRole::Daemon)) => LaunchControl::Go,
-            (KeeperRequest::Open, Some(PeerRole::Daemon)) => LaunchControl::Open,
-            (KeeperRequest::Dismiss, Some(PeerRole::Daemon)) => LaunchControl::Dismiss,
-            (KeeperRequest::Release, Some(PeerRole::Daemon)) => LaunchControl::Release,
-            (KeeperRequest::Touch, Some(PeerRole::Daemon)) => LaunchControl::Touch,
-            (KeeperRequest::Keep, _) => return self.refuse(index, "this keeper has a launch"),
-            (
-                KeeperRequest::Go
-                | KeeperRequest::Open
-                | KeeperRequest::Dismiss
-                | KeeperRequest::Release
-                | KeeperRequest::Touch,
-                _,
-            ) => {
+            Keep => return self.refuse(index, "this keeper has a launch"),
+            Go | Open | Dismiss | Release | Touch if !is_daemon => {
                 return self.refuse(index, "only the daemon may send this request");
             }
-            (KeeperRequest::Untether, Some(PeerRole::Owner)) => {
-                self.connections[index].role = Some(PeerRole::Client);
-                LaunchControl::Untether
-            }
-            (KeeperRequest::Untether, _) => {
-                return self.refuse(index, "only the owner may send this request");
-            }
-            (KeeperRequest::Signal(signal), _) => LaunchControl::Signal(signal),
-            (KeeperRequest::Input(bytes), _) => LaunchControl::Input(number, bytes),
-            (KeeperRequest::CloseInput, _) => LaunchControl::CloseInput,
-            (KeeperRequest::Resize(size), _) => LaunchControl::Resize(size),
-            (KeeperRequest::CloseOutput(stream), _) => LaunchControl::CloseOutput(stream),
-            (KeeperRequest::Members, _) => LaunchControl::Processes(number),
-            (KeeperRequest::Usage, _) => LaunchControl::Usage(number),
-        };
-        controls.push(control);
+            Untether if role == Some(PeerRole::Owner) => connection.role = Some(PeerRole::Client),
+            Untether => return self.refuse(index, "only the owner may send this request"),
+            _ => {}
+        }
+        events.push(PeerEvent::Request(number, request));
     }
 
-    fn greet(&mut self, index: usize, role: PeerRole, controls: &mut Vec<LaunchControl>) {
+    fn greet(&mut self, index: usize, role: PeerRole, events: &mut Vec<PeerEvent>) {
         if role == PeerRole::Daemon {
             // A home has one daemon, so an earlier one is gone, or about to be.
             for (other, connection) in self.connections.iter_mut().enumerate() {
@@ -419,7 +383,7 @@ impl Connections {
         let hello = self.hello().encode();
         self.connections[index].send(hello, None);
         if role == PeerRole::Owner {
-            controls.push(LaunchControl::OwnerConnected);
+            events.push(PeerEvent::OwnerConnected);
         }
         if let Some(outcome) = self.state.outcome.clone() {
             self.connections[index].send(KeeperReport::Gone(outcome).encode(), None);
@@ -459,7 +423,7 @@ impl Connections {
     ) -> io::Result<Option<OwnedFd>> {
         let deadline = Instant::now() + RECORDING;
         loop {
-            if self.serve().contains(&LaunchControl::Release) {
+            if self.serve().iter().any(|event| event.is(&KeeperRequest::Release)) {
                 let mut daemons = self.connections.into_iter().filter(PeerConnection::is_daemon);
                 return Ok(daemons.next().map(|daemon| daemon.channel.into_socket()));
             }

@@ -9,20 +9,21 @@ use kennel_pen::{
     CallerEnds, Command, GatedAgent, HostSupport, LaunchError, Pen, PenLimitError, ResourceLimit,
     StdStream, StdStreams,
 };
+use kennel_sys::namespace::NamespaceInit;
 use kennel_sys::resources::RESOURCES;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::connections::{Connections, LaunchControl};
+use super::connections::{Connections, PeerEvent};
 use super::limits;
-use super::setup::{self, Namespace};
+use super::setup;
 use super::supervise::supervise;
 use super::{YardInheritance, never_ran, now_ms};
 use crate::fault;
 use crate::journal::JournalWriter;
 use crate::lock_note;
 use crate::protocol::{
-    Cause, KeeperReport, LaunchOrder, LaunchStage, OUTCOME_FILE, Outcome, OutcomeFile, Stdin,
-    apply_settings,
+    Cause, KeeperReport, KeeperRequest, LaunchOrder, LaunchStage, OUTCOME_FILE, Outcome,
+    OutcomeFile, Stdin, apply_settings,
 };
 
 /// How long the daemon may take for its next request. It is a program, but its disk may be slow.
@@ -30,41 +31,23 @@ const GRANT: Duration = Duration::from_secs(60);
 /// How long the exec may take: enough for a slow network file system.
 const EXEC: Duration = Duration::from_secs(30);
 
-/// Why nothing runs.
-#[derive(Debug)]
-pub(super) enum NotLaunched {
-    /// The launch was called off.
-    Dismissed,
-    /// The launch failed, with this exit code.
-    Failed { code: u8, why: String },
+fn failed(code: u8, error: &(dyn Error + 'static)) -> Cause {
+    Cause::Failed { code, why: with_causes(error) }
 }
 
-impl NotLaunched {
-    fn failed(code: u8, error: &(dyn Error + 'static)) -> Self {
-        Self::Failed { code, why: with_causes(error) }
-    }
-
-    fn cause(self) -> Cause {
-        match self {
-            Self::Dismissed => Cause::Dismissed,
-            Self::Failed { code, why } => Cause::Failed { code, why },
-        }
-    }
-}
-
-impl From<LaunchError> for NotLaunched {
+impl From<LaunchError> for Cause {
     fn from(error: LaunchError) -> Self {
         match &error {
-            LaunchError::Exec(_) | LaunchError::Pending { .. } => Self::failed(204, &error),
-            LaunchError::Nul { .. } | LaunchError::VariableName { .. } => Self::failed(202, &error),
-            _ => Self::failed(207, &error),
+            LaunchError::Exec(_) | LaunchError::Pending { .. } => failed(204, &error),
+            LaunchError::Nul { .. } | LaunchError::VariableName { .. } => failed(202, &error),
+            _ => failed(207, &error),
         }
     }
 }
 
-impl From<io::Error> for NotLaunched {
+impl From<io::Error> for Cause {
     fn from(error: io::Error) -> Self {
-        Self::failed(207, &error)
+        failed(207, &error)
     }
 }
 
@@ -72,22 +55,22 @@ impl From<io::Error> for NotLaunched {
 pub(super) fn launch_and_supervise(
     connections: &mut Connections,
     order: &mut LaunchOrder,
-    namespace: Namespace,
+    namespace: io::Result<Option<NamespaceInit>>,
     inputs: LaunchInputs<'_>,
 ) -> (Outcome, Option<OutcomeFile>) {
     let LaunchInputs { stdin, inherited, lock } = inputs;
     // While the daemon writes its record.
     let LaunchFiles { file, journal } = match prepare(connections, order, lock) {
         Ok(files) => files,
-        Err(not) => {
+        Err(cause) => {
             let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE)).ok();
-            return (never_ran(not.cause()), file);
+            return (never_ran(cause), file);
         }
     };
     let oom_score = inherited.facts.raise_for_agent();
     fault::point("keeper.prepared");
-    if let Err(not) = wait_for(connections, None, &LaunchControl::Go) {
-        return (never_ran(not.cause()), Some(file));
+    if let Err(cause) = wait_for(connections, None, &KeeperRequest::Go) {
+        return (never_ran(cause), Some(file));
     }
     fault::point("keeper.go");
     let mut pen = match make_pen(order, namespace, &inherited.support) {
@@ -95,7 +78,7 @@ pub(super) fn launch_and_supervise(
             unmet.iter().for_each(|error| connections.trouble(with_causes(error)));
             pen
         }
-        Err(not) => return (never_ran(not.cause()), Some(file)),
+        Err(cause) => return (never_ran(cause), Some(file)),
     };
     fault::point("keeper.pen");
     let launched = launch(connections, &mut pen, order, stdin, lock);
@@ -107,13 +90,13 @@ pub(super) fn launch_and_supervise(
             supervise(connections, pen, order, ends, journal)
         }
         // Everything that was started is ended before the failure is reported.
-        Err(not) => {
+        Err(cause) => {
             let folder_left = end_failed_launch(pen, |event| {
                 connections.report(event);
                 connections.check_listener();
                 connections.serve();
             });
-            Outcome { folder_left, ended_ms: now_ms(), ..never_ran(not.cause()) }
+            Outcome { folder_left, ended_ms: now_ms(), ..never_ran(cause) }
         }
     };
     (outcome, Some(file))
@@ -130,7 +113,7 @@ fn prepare(
     connections: &mut Connections,
     order: &LaunchOrder,
     lock: BorrowedFd<'_>,
-) -> Result<LaunchFiles, NotLaunched> {
+) -> Result<LaunchFiles, Cause> {
     let mut prepared = || {
         lock_note::write_keeper(lock)?;
         let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE))?;
@@ -140,7 +123,7 @@ fn prepare(
     };
     prepared().map_err(|error: io::Error| {
         let why = format!("the session's folder {}: {error}", order.folder.display());
-        NotLaunched::Failed { code: 202, why }
+        Cause::Failed { code: 202, why }
     })
 }
 
@@ -155,24 +138,20 @@ pub(super) struct LaunchInputs<'a> {
 /// Creates the pen. Also returns the limits that it could not be given.
 fn make_pen(
     order: &LaunchOrder,
-    namespace: Namespace,
+    namespace: io::Result<Option<NamespaceInit>>,
     support: &HostSupport,
-) -> Result<(Pen, Vec<PenLimitError>), NotLaunched> {
-    let init = match namespace {
-        Namespace::None => None,
-        Namespace::New(init) => Some(init),
-        Namespace::Failed(error) => {
-            let why = format!("can't create a pid namespace: {error}");
-            return Err(NotLaunched::Failed { code: 203, why });
-        }
-    };
+) -> Result<(Pen, Vec<PenLimitError>), Cause> {
+    let init = namespace.map_err(|error| {
+        let why = format!("can't create a pid namespace: {error}");
+        Cause::Failed { code: 203, why }
+    })?;
     let create = |support: &HostSupport| {
         create_pen(support, &order.name, order.kind, &order.pen_limits(), init)
     };
     create(support)
         // What the host supports may have changed since the yard tried it.
         .or_else(|_| create(&HostSupport::survey(&order.name.home)))
-        .map_err(|error| NotLaunched::failed(203, &error))
+        .map_err(|error| failed(203, &error))
 }
 
 /// Creates the process, reports it to the daemon, and opens the gate on request.
@@ -182,7 +161,7 @@ fn launch(
     order: &mut LaunchOrder,
     stdin: Option<OwnedFd>,
     lock: BorrowedFd<'_>,
-) -> Result<CallerEnds, NotLaunched> {
+) -> Result<CallerEnds, Cause> {
     let (limits, lower) = limits::attainable(&order.limits);
     order.limits = limits;
     for ResourceLimit { resource, hard, .. } in lower {
@@ -204,7 +183,7 @@ fn launch(
     let agent = gated.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?;
     connections.born(gated.identity().clone(), cgroup.as_deref(), agent);
     fault::point("keeper.born");
-    wait_for(connections, Some(&gated), &LaunchControl::Open)?;
+    wait_for(connections, Some(&gated), &KeeperRequest::Open)?;
     fault::point("keeper.granted");
     connections.set_stage(LaunchStage::Running);
     let ends = gated.open(Instant::now() + EXEC)?;
@@ -217,32 +196,31 @@ fn launch(
 fn wait_for(
     connections: &mut Connections,
     gated: Option<&GatedAgent<'_>>,
-    wanted: &LaunchControl,
-) -> Result<(), NotLaunched> {
+    wanted: &KeeperRequest,
+) -> Result<(), Cause> {
+    use KeeperRequest::{Dismiss, Kill, Stop};
     let deadline = Instant::now() + GRANT;
     loop {
-        let controls = connections.serve();
-        let calls_off = |control: &LaunchControl| {
-            matches!(
-                control,
-                LaunchControl::Dismiss
-                    | LaunchControl::Stop(_)
-                    | LaunchControl::Kill
-                    | LaunchControl::OwnerGone
-            )
+        let events = connections.serve();
+        let calls_off = |event: &PeerEvent| match event {
+            PeerEvent::Request(_, request) => {
+                matches!(request, Dismiss | Stop { .. } | Kill)
+            }
+            PeerEvent::OwnerGone => true,
+            PeerEvent::OwnerConnected => false,
         };
-        if controls.iter().any(calls_off) || !connections.has_daemon() {
-            return Err(NotLaunched::Dismissed);
+        if events.iter().any(calls_off) || !connections.has_daemon() {
+            return Err(Cause::Dismissed);
         }
-        let granted = controls.contains(wanted);
+        let granted = events.iter().any(|event| event.is(wanted));
         // An early client may already have sent input for the program.
-        connections.keep_early(controls.into_iter().filter(|control| control != wanted));
+        connections.keep_early(events.into_iter().filter(|event| !event.is(wanted)));
         if granted {
             return Ok(());
         }
         if Instant::now() >= deadline {
             let why = "the daemon did not grant the launch in time".to_owned();
-            return Err(NotLaunched::Failed { code: 207, why });
+            return Err(Cause::Failed { code: 207, why });
         }
         if let Some(agent) = gated.and_then(GatedAgent::pidfd)
             && kennel_sys::pidfd::has_ended(agent)?
@@ -255,10 +233,10 @@ fn wait_for(
 }
 
 /// The command. Its arguments and environment may have secrets in them, so the order keeps no copy.
-fn command(order: &mut LaunchOrder, stdin: Option<OwnedFd>) -> Result<Command, NotLaunched> {
+fn command(order: &mut LaunchOrder, stdin: Option<OwnedFd>) -> Result<Command, Cause> {
     let argv = std::mem::take(&mut order.argv);
     let [program, arguments @ ..] = &argv[..] else {
-        return Err(NotLaunched::Failed { code: 202, why: "the command is empty".into() });
+        return Err(Cause::Failed { code: 202, why: "the command is empty".into() });
     };
     let mut command = Command::new(program);
     command.args(arguments).envs(std::mem::take(&mut order.env));

@@ -1,13 +1,13 @@
 //! The time limits of a launch, measured by the machine's clock.
 //!
-//! [`Instant`] is `CLOCK_MONOTONIC` on Linux. It stands still while the machine is suspended, so that time counts
-//! for no limit. (`CLOCK_BOOTTIME` would include it.)
+//! [`Instant`] is `CLOCK_MONOTONIC` on Linux. It stands still while the machine is suspended, so that this
+//! time counts for no limit. (`CLOCK_BOOTTIME` would include it.)
 
 use std::time::{Duration, Instant};
 
 use kennel_pen::ActivitySample;
 
-use super::activity::{ActivityLimits, ActivityMonitor, ActivityReading, TimeLimit, TimeVerdict};
+use super::activity::{ActivityLimits, ActivityMonitor, ActivityReading};
 use crate::protocol::{Cause, LaunchOrder};
 
 /// The times of the last output and input, and the limits.
@@ -20,7 +20,7 @@ pub(super) struct LimitClock {
 }
 
 impl LimitClock {
-    /// For a launch whose gate was opened then. The activity is sampled only if a limit needs it.
+    /// The activity is sampled only if a limit needs it.
     pub(super) fn new(
         order: &LaunchOrder,
         opened: Instant,
@@ -37,7 +37,6 @@ impl LimitClock {
         Self { opened, output: opened, input: opened, activity }
     }
 
-    /// Notes output.
     pub(super) fn output(&mut self) {
         self.output = Instant::now();
     }
@@ -47,13 +46,16 @@ impl LimitClock {
         self.input = Instant::now();
     }
 
-    /// When to check the limits; never, if there are none.
+    /// When to check the limits, if there are any.
     pub(super) fn due(&self) -> Option<Instant> {
         self.opened.checked_add(self.activity.due()?)
     }
 
-    /// Checks the limits.
-    pub(super) fn check(&mut self, sample: impl FnOnce() -> Option<ActivitySample>) -> TimeVerdict {
+    /// Returns the limit that is over, if any.
+    pub(super) fn check(
+        &mut self,
+        sample: impl FnOnce() -> Option<ActivitySample>,
+    ) -> Option<Cause> {
         let sample = if self.activity.needs_activity() { sample() } else { None };
         let since = |at: Instant| at.saturating_duration_since(self.opened);
         let seen = ActivityReading {
@@ -63,15 +65,5 @@ impl LimitClock {
             sample,
         };
         self.activity.judge(seen)
-    }
-}
-
-impl From<TimeLimit> for Cause {
-    fn from(limit: TimeLimit) -> Self {
-        match limit {
-            TimeLimit::Timeout => Self::TimedOut,
-            TimeLimit::Idle => Self::Idle,
-            TimeLimit::Silence => Self::Silent,
-        }
     }
 }

@@ -24,12 +24,13 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kennel_pen::HostSupport;
+use kennel_pen::wire::WireMessage;
 use kennel_sys::reap::{self, Reaped};
 use kennel_types::PenKind;
 use rustix::fd::{AsFd, OwnedFd};
 
 use crate::fault;
-use crate::protocol::{Cause, Outcome, OutcomeFile};
+use crate::protocol::{Cause, LaunchOrder, Outcome, OutcomeFile};
 use connections::Connections;
 use launch::LaunchInputs;
 use setup::NamespaceSide;
@@ -67,17 +68,12 @@ pub(crate) struct LaunchDescriptors {
 pub(crate) const DESCRIPTORS: usize = 3;
 
 impl LaunchDescriptors {
-    /// Takes the descriptors that the daemon sends to the yard. Returns none if one is missing.
-    pub(crate) fn new(descriptors: Vec<OwnedFd>) -> Option<Self> {
-        let mut descriptors = descriptors.into_iter();
-        let (order, lock, daemon) = (descriptors.next()?, descriptors.next()?, descriptors.next()?);
-        Some(Self { order, lock, daemon, stdin: descriptors.next() })
-    }
-
-    /// Takes the descriptors that the daemon sends over its connection to the keeper.
-    fn from_daemon(descriptors: Vec<OwnedFd>, daemon: OwnedFd) -> Option<Self> {
+    /// Takes the descriptors of an order. The connection to the daemon is one of them if the order comes
+    /// through the yard. Returns none if one is missing.
+    pub(crate) fn new(descriptors: Vec<OwnedFd>, daemon: Option<OwnedFd>) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
         let (order, lock) = (descriptors.next()?, descriptors.next()?);
+        let daemon = daemon.or_else(|| descriptors.next())?;
         Some(Self { order, lock, daemon, stdin: descriptors.next() })
     }
 }
@@ -85,22 +81,8 @@ impl LaunchDescriptors {
 /// What a keeper inherits from the yard that it is a fork of.
 #[derive(Debug)]
 pub(crate) struct YardInheritance {
-    /// What the host supports.
     pub(crate) support: HostSupport,
-    /// Facts about the yard itself.
     pub(crate) facts: YardFacts,
-}
-
-impl YardInheritance {
-    /// Becomes a process of its own.
-    pub(crate) fn detach(&self) -> io::Result<()> {
-        setup::detach()
-    }
-
-    /// Sets the name that `ps` shows.
-    pub(crate) fn set_name(&self, name: &str) -> io::Result<()> {
-        setup::set_name(name, &self.facts)
-    }
 }
 
 /// What a keeper does after its launch.
@@ -118,13 +100,13 @@ pub(crate) enum AfterLaunch {
 /// # Errors
 /// Nothing was launched, and the reason could not be reported to the daemon.
 pub(crate) fn keep(
-    birthright: LaunchDescriptors,
+    descriptors: LaunchDescriptors,
     inherited: &YardInheritance,
 ) -> io::Result<AfterLaunch> {
     fault::point("keeper.forked");
-    let LaunchDescriptors { order, lock, daemon, stdin } = birthright;
-    inherited.set_name("kennel-keeper")?;
-    let mut order = setup::read_order(order)?;
+    let LaunchDescriptors { order, lock, daemon, stdin } = descriptors;
+    inherited.facts.set_name("kennel-keeper")?;
+    let mut order = LaunchOrder::from_memfd(order)?;
     let namespace = match setup::enter_namespace(order.kind) {
         NamespaceSide::Inside(namespace) => namespace,
         NamespaceSide::Outside(init) => {

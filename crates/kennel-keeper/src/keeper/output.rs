@@ -1,4 +1,4 @@
-//! What comes out of the agent: into the journal, as fast as it comes, whoever reads it.
+//! The agent's output: read as fast as it comes, and written to the journal.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use rustix::io::Errno;
 use super::now_ms;
 use crate::journal::{Appended, JournalWriter};
 
-/// The most that is read at once.
+/// The maximum size of one read.
 const CHUNK: usize = 64 * 1024;
-/// So many reads of each stream in one go, before others get their turn.
+/// The maximum number of reads of one stream in one turn.
 const TURNS: u32 = 16;
-/// After a short read that follows another one sooner than this …
+/// If a short read follows another one sooner than this …
 const BUSY: Duration = Duration::from_millis(1);
-/// … the stream gets this long to gather more: a program that prints line by line is drained in pieces
-/// worth the trouble, and a person who types notices nothing.
+/// … the next read waits this long: a program that prints line by line is then read in larger pieces,
+/// and the delay is too short to be noticed.
 const NAP: Duration = Duration::from_micros(500);
-/// How long the last output may take.
+/// How long reading the last output may take.
 const LAST_OUTPUT: Duration = Duration::from_secs(5);
-/// What counts as short.
+/// A read of fewer bytes is short.
 const SHORT: usize = 16 * 1024;
-/// The size of a pipe that was full after a nap: a program that prints so much must not wait for us to wake. Only
-/// then: the memory of all pipes of a user is bounded.
+/// The size of a pipe that was full after a nap, so that the agent does not have to wait for the next read.
+/// Other pipes stay small: the kernel limits the memory of all pipes of a user.
 const LARGE_PIPE: usize = 256 * 1024;
 
 /// One stream that the agent writes to.
@@ -52,12 +52,12 @@ impl AgentOutput {
         Self { sources: Vec::new(), journal, buffer: Vec::new(), last_short: None, nap_until: None }
     }
 
-    /// Drains this stream, which must not block, from now on.
+    /// Adds a stream, which must not block.
     pub(super) fn add(&mut self, tag: u8, fd: OwnedFd) {
         self.sources.push(AgentStream { tag, fd, large: false });
     }
 
-    /// Nobody wants it any more: the agent notices at its next write.
+    /// Closes a stream. The agent's next write to it fails.
     pub(super) fn close(&mut self, tag: u8) {
         self.sources.retain(|source| source.tag != tag);
     }
@@ -66,7 +66,7 @@ impl AgentOutput {
         self.journal.end()
     }
 
-    /// What to wait for, or until when if that is a nap.
+    /// Adds the streams to wait for, or returns the end of the nap.
     pub(super) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Option<Instant> {
         if let Some(until) = self.nap_until {
             return Some(until);
@@ -76,17 +76,16 @@ impl AgentOutput {
         None
     }
 
-    /// Takes what is there now; says whether that was anything.
+    /// Reads what is available now. Returns whether there was anything.
     pub(super) fn pump(&mut self) -> io::Result<bool> {
         let now = Instant::now();
         if self.nap_until.is_some_and(|until| now < until) {
             return Ok(false);
         }
-        let napped = self.nap_until.take().is_some();
-        if napped {
+        if self.nap_until.take().is_some() {
             self.enlarge_full_pipes();
         }
-        let (any, short) = self.drain(TURNS)?;
+        let (any, short) = self.drain()?;
         if any && short {
             if self.last_short.is_some_and(|last| now.saturating_duration_since(last) < BUSY) {
                 self.nap_until = Some(now + NAP);
@@ -94,53 +93,52 @@ impl AgentOutput {
             self.last_short = Some(now);
         }
         if !any {
-            self.buffer = Vec::new(); // at rest we hold nothing
+            self.buffer = Vec::new(); // an idle keeper holds no memory
         }
         Ok(any)
     }
 
-    /// A pipe that was full before we woke gets larger, once.
     fn enlarge_full_pipes(&mut self) {
         for source in self.sources.iter_mut().filter(|source| !source.large) {
             let waiting = rustix::io::ioctl_fionread(&source.fd).unwrap_or(0);
             if waiting >= (CHUNK - SHORT) as u64 {
                 source.large = true;
-                // A terminal has no such thing, and a user may have too many.
+                // This fails for a terminal, or if the user has too many large pipes.
                 rustix::pipe::fcntl_setpipe_size(&source.fd, LARGE_PIPE).ok();
             }
         }
     }
 
-    /// Takes all that is left: nobody of the session can write any more. Somebody else might, for ever.
+    /// Reads everything that is left. The pen is empty, but a process outside may still write, so this has
+    /// a deadline.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         let deadline = Instant::now() + LAST_OUTPUT;
         let drained = loop {
-            match self.drain(TURNS) {
+            match self.drain() {
                 Ok((true, _)) if Instant::now() < deadline => {}
-                Ok((true, _)) => break Ok(()),
-                Ok((false, _)) => break Ok(()),
-                Err(error) => break Err(error),
+                drained => break drained.map(drop),
             }
         };
         self.sources.clear();
         match self.journal.settle(now_ms()) {
             Appended::Kept => drained,
             Appended::Lost { bytes, error } => {
-                let text = format!("{bytes} bytes of it are lost, which nothing tells: {error}");
+                let text =
+                    format!("{bytes} bytes are lost, and the journal can't record it: {error}");
                 drained.and(Err(io::Error::new(error.kind(), text)))
             }
         }
     }
 
-    /// Whether anything came, and whether it was all short.
-    fn drain(&mut self, turns: u32) -> io::Result<(bool, bool)> {
+    /// Returns whether there was any output, and whether all reads were short.
+    fn drain(&mut self) -> io::Result<(bool, bool)> {
         let (mut any, mut all_short) = (false, true);
-        let mut place = 0;
-        while place < self.sources.len() {
+        let mut index = 0;
+        while index < self.sources.len() {
             let mut open = true;
-            for _ in 0..turns {
-                match self.read(place)? {
-                    ReadOutcome::Some(bytes) => {
+            for _ in 0..TURNS {
+                match self.read(index)? {
+                    ReadOutcome::Bytes(bytes) => {
                         any = true;
                         all_short &= bytes < SHORT;
                         if bytes < SHORT {
@@ -155,25 +153,25 @@ impl AgentOutput {
                 }
             }
             if open {
-                place += 1;
+                index += 1;
             } else {
-                self.sources.remove(place);
+                self.sources.remove(index);
             }
         }
         Ok((any, all_short))
     }
 
-    fn read(&mut self, place: usize) -> io::Result<ReadOutcome> {
+    fn read(&mut self, index: usize) -> io::Result<ReadOutcome> {
         self.buffer.clear();
         self.buffer.reserve(CHUNK);
-        let source = &self.sources[place];
+        let source = &self.sources[index];
         match rustix::io::read(&source.fd, spare_capacity(&mut self.buffer)) {
-            // A terminal whose other side is closed says EIO.
+            // A terminal whose other side is closed returns EIO.
             Ok(0) | Err(Errno::IO) => Ok(ReadOutcome::End),
             Ok(bytes) => {
-                // What can't be kept is marked as lost in the journal itself.
+                // The journal itself records what it loses.
                 let _appended = self.journal.append(source.tag, now_ms(), &self.buffer);
-                Ok(ReadOutcome::Some(bytes))
+                Ok(ReadOutcome::Bytes(bytes))
             }
             Err(Errno::AGAIN | Errno::INTR) => Ok(ReadOutcome::Nothing),
             Err(error) => Err(error.into()),
@@ -182,7 +180,7 @@ impl AgentOutput {
 }
 
 enum ReadOutcome {
-    Some(usize),
+    Bytes(usize),
     Nothing,
     End,
 }

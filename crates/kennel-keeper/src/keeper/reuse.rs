@@ -8,12 +8,11 @@
 use std::io;
 
 use kennel_pen::wire::{Channel, Delivery, Received, WireMessage};
-use kennel_sys::fork::leave_at_once;
+use kennel_sys::process::leave_at_once;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
 
-use super::{AfterLaunch, LaunchDescriptors, YardInheritance, keep};
+use super::{AfterLaunch, LaunchDescriptors, YardInheritance, keep, setup};
 use crate::protocol::{KeeperReport, KeeperRequest, LONGEST_REQUEST};
 
 /// The maximum number of launches of one keeper, so that a leak does not grow for ever.
@@ -36,13 +35,13 @@ fn serve_launches(
     mut descriptors: LaunchDescriptors,
     inherited: &YardInheritance,
 ) -> io::Result<()> {
-    inherited.detach()?;
+    setup::detach()?;
     for launch in 1.. {
         let daemon = match keep(descriptors, inherited)? {
             AfterLaunch::Free(daemon) if launch < LAUNCHES => daemon,
             AfterLaunch::Free(_) | AfterLaunch::Exit => return Ok(()),
         };
-        inherited.set_name("kennel-spare")?;
+        inherited.facts.set_name("kennel-spare")?;
         descriptors = match wait_for_launch(daemon)? {
             Some(descriptors) => descriptors,
             None => return Ok(()),
@@ -61,16 +60,13 @@ fn wait_for_launch(daemon: OwnedFd) -> io::Result<Option<LaunchDescriptors>> {
         match channel.receive()? {
             Received::Message(bytes, descriptors) => {
                 if KeeperRequest::decode(&bytes) == Ok(KeeperRequest::Keep) {
-                    return Ok(LaunchDescriptors::from_daemon(descriptors, channel.into_socket()));
+                    return Ok(LaunchDescriptors::new(descriptors, Some(channel.into_socket())));
                 }
                 // A late request to the keeper of the former launch.
             }
             Received::End => return Ok(None),
             Received::Nothing => {
-                match rustix::event::poll(&mut [PollFd::new(&channel, PollFlags::IN)], None) {
-                    Ok(_) | Err(Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
+                let _changed = kennel_pen::poll(&mut [PollFd::new(&channel, PollFlags::IN)], None)?;
             }
         }
     }

@@ -1,21 +1,15 @@
 //! The setup of a keeper's own process, which begins as a copy of the yard.
 
 use std::ffi::CString;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::{fs, io};
 
-use kennel_pen::namespace::{NamespaceInit, enter_new_pid_namespace, settle_as_init};
 use kennel_pen::oom::{self, OomScore};
-use kennel_sys::fork::{Forked, fork_alone};
+use kennel_sys::namespace::{NamespaceInit, enter_new_pid_namespace, settle_as_init};
+use kennel_sys::process::{Forked, fork_alone};
 use kennel_sys::title::TitleArea;
 use kennel_types::PenKind;
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
-
-use kennel_pen::wire::WireMessage;
-
-use crate::protocol::LaunchOrder;
 
 /// How much higher the OOM score of a keeper is than that of the yard.
 const ABOVE_THE_YARD: i32 = 50;
@@ -23,14 +17,11 @@ const ABOVE_THE_YARD: i32 = 50;
 /// Facts about the yard that a keeper needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct YardFacts {
-    /// The memory of the command line, if it was found.
     title: Option<TitleArea>,
-    /// The yard's OOM score, if it is known.
     oom_score: Option<i32>,
 }
 
 impl YardFacts {
-    /// Collects the facts, once, in the yard.
     pub(crate) fn collect() -> Self {
         Self { title: TitleArea::find().ok(), oom_score: oom::own_score() }
     }
@@ -39,13 +30,13 @@ impl YardFacts {
     pub(super) fn raise_for_agent(&self) -> Option<OomScore> {
         OomScore::raised_from(self.oom_score?.saturating_add(ABOVE_THE_YARD))
     }
-}
 
-/// Sets the name that `ps` shows. The command line stays the yard's where it may not be changed.
-pub(super) fn set_name(name: &str, facts: &YardFacts) -> io::Result<()> {
-    rustix::thread::set_name(&CString::new(name)?)?;
-    facts.title.map(|title| title.write(name).ok());
-    Ok(())
+    /// Sets the name that `ps` shows. The command line stays the yard's where it may not be changed.
+    pub(super) fn set_name(&self, name: &str) -> io::Result<()> {
+        rustix::thread::set_name(&CString::new(name)?)?;
+        self.title.map(|title| title.write(name).ok());
+        Ok(())
+    }
 }
 
 /// Becomes a process of its own.
@@ -62,30 +53,11 @@ pub(super) fn raise_priority() {
     fs::write("/proc/self/autogroup", "-20").ok();
 }
 
-pub(super) fn read_order(memfd: OwnedFd) -> io::Result<LaunchOrder> {
-    let mut file = File::from(memfd);
-    file.rewind()?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    LaunchOrder::decode(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-}
-
-/// The pid namespace that this process is the init of.
-#[derive(Debug)]
-pub(super) enum Namespace {
-    /// No namespace was requested.
-    None,
-    /// A new namespace.
-    New(NamespaceInit),
-    /// The namespace could not be created.
-    Failed(io::Error),
-}
-
 /// The side of the new namespace that this process is on.
 #[derive(Debug)]
 pub(super) enum NamespaceSide {
-    /// This process is the keeper.
-    Inside(Namespace),
+    /// This process is the keeper, and the init of the namespace if one was requested.
+    Inside(io::Result<Option<NamespaceInit>>),
     /// The keeper is this child, the init of the new namespace.
     Outside(Pid),
 }
@@ -93,18 +65,16 @@ pub(super) enum NamespaceSide {
 /// Creates a pid namespace if the pen needs one. Then there are two processes.
 pub(super) fn enter_namespace(kind: PenKind) -> NamespaceSide {
     if kind != PenKind::Pidns {
-        return NamespaceSide::Inside(Namespace::None);
+        return NamespaceSide::Inside(Ok(None));
     }
     let with_user = !rustix::process::geteuid().is_root();
     let forked = enter_new_pid_namespace(with_user).and_then(|()| fork_alone());
     match forked {
-        Err(error) => NamespaceSide::Inside(Namespace::Failed(error)),
-        Ok(Forked::Child) => {
-            NamespaceSide::Inside(settle_as_init().map_or_else(Namespace::Failed, Namespace::New))
-        }
+        Err(error) => NamespaceSide::Inside(Err(error)),
+        Ok(Forked::Child) => NamespaceSide::Inside(settle_as_init().map(Some)),
         Ok(Forked::Parent(init)) => match Pid::from_raw(init) {
             Some(init) => NamespaceSide::Outside(init),
-            None => NamespaceSide::Inside(Namespace::Failed(io::ErrorKind::InvalidData.into())),
+            None => NamespaceSide::Inside(Err(io::ErrorKind::InvalidData.into())),
         },
     }
 }

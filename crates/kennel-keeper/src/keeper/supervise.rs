@@ -3,23 +3,21 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_pen::end_policy::EndPhase;
 use kennel_pen::supervise::{PenEvent, SupervisedPen, Supervisor};
-use kennel_pen::{ActivitySample, CallerEnds, Pen, Status, Woken};
+use kennel_pen::{CallerEnds, Pen, Status, Woken};
 use kennel_sys::terminal;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
-use super::activity::TimeVerdict;
-use super::connections::{Connections, LaunchControl};
+use super::connections::{Connections, PeerEvent};
 use super::input::{AgentInput, InputOutcome, unblock};
 use super::limit_clock::LimitClock;
 use super::now_ms;
 use super::output::AgentOutput;
 use crate::fault;
 use crate::journal::JournalWriter;
-use crate::protocol::{Cause, KeeperReport, LaunchOrder, LaunchStage, Outcome};
+use crate::protocol::{Cause, KeeperReport, KeeperRequest, LaunchOrder, LaunchStage, Outcome};
 
 /// When an agent that still runs is expected to run for long.
 const LONG_RUNNING: Duration = Duration::from_secs(1);
@@ -68,7 +66,7 @@ pub(super) fn supervise(
 ) -> Outcome {
     let opened = connections.opened().unwrap_or_else(Instant::now);
     let mut pen = SupervisedPen::new(pen, order.linger, order.grace);
-    pen.set_stop_signal(order.stop_signal.and_then(Signal::from_named_raw));
+    pen.stop_signal = order.stop_signal.and_then(Signal::from_named_raw);
     let mut supervisor = LaunchSupervisor {
         clock: LimitClock::new(order, opened, || pen.pen.activity().ok()),
         connections,
@@ -109,8 +107,8 @@ impl Supervisor for LaunchSupervisor<'_> {
     fn serve(&mut self, pen: &mut SupervisedPen, empty: bool) -> io::Result<()> {
         self.pump()?;
         let early = self.connections.take_early();
-        for control in early.into_iter().chain(self.connections.serve()) {
-            self.obey(pen, control)?;
+        for event in early.into_iter().chain(self.connections.serve()) {
+            self.handle(pen, event)?;
         }
         if empty {
             self.finish_output(pen);
@@ -132,7 +130,7 @@ impl Supervisor for LaunchSupervisor<'_> {
     fn woken(&mut self, ready: &[PollFlags], woken: Woken) {
         self.connections.note_listener(ready);
         if woken == Woken::Deadline && self.give_back_at.is_some_and(|at| Instant::now() >= at) {
-            kennel_sys::memory::give_back();
+            kennel_sys::process::give_back_memory();
             self.give_back_at = None;
         }
     }
@@ -164,7 +162,7 @@ impl LaunchSupervisor<'_> {
             self.input = AgentInput::new(Some(master.try_clone()?), true);
             let slave = terminal::slave_of(master.as_fd())?;
             self.terminal = Some(AgentTerminal { master, _slave: slave });
-            pen.set_has_terminal();
+            pen.has_terminal = true;
         }
         Ok(())
     }
@@ -206,26 +204,23 @@ impl LaunchSupervisor<'_> {
 
     /// When to check the time limits. They don't matter once the end is under way.
     fn next_check(&self, pen: &SupervisedPen) -> Option<Instant> {
-        match pen.phase() {
-            EndPhase::Running | EndPhase::Lingering { .. } => self.clock.due(),
-            EndPhase::Stopping { .. } | EndPhase::Killing => None,
-        }
+        if pen.is_ending() { None } else { self.clock.due() }
     }
 
     fn check_time_limits(&mut self, pen: &mut SupervisedPen) -> io::Result<()> {
         if self.next_check(pen).is_none_or(|due| Instant::now() < due) {
             return Ok(());
         }
-        if let TimeVerdict::CheckAgain { .. } = self.check_clock(&pen.pen) {
+        if self.check_clock(&pen.pen).is_none() {
             return Ok(());
         }
         let empty = self.serve_pending(pen)?;
-        let TimeVerdict::Over(limit) = self.check_clock(&pen.pen) else { return Ok(()) };
+        let Some(limit) = self.check_clock(&pen.pen) else { return Ok(()) };
         if empty || self.next_check(pen).is_none() {
             return Ok(()); // it ended by itself, or a request came first
         }
         if self.cause == Cause::Ended && !pen.has_exited() {
-            self.cause = limit.into();
+            self.cause = limit;
         }
         self.report_ending();
         pen.stop();
@@ -241,8 +236,8 @@ impl LaunchSupervisor<'_> {
             pen.check_exit(self);
             self.pump()?;
             self.connections.check_listener();
-            for control in self.connections.serve() {
-                self.obey(pen, control)?;
+            for event in self.connections.serve() {
+                self.handle(pen, event)?;
             }
             if !self.is_something_pending(pen)? {
                 break;
@@ -251,9 +246,14 @@ impl LaunchSupervisor<'_> {
         Ok(empty)
     }
 
-    fn check_clock(&mut self, pen: &Pen) -> TimeVerdict {
-        let connections = &mut *self.connections;
-        self.clock.check(|| read_activity(pen).map_err(|error| connections.trouble(error)).ok())
+    fn check_clock(&mut self, pen: &Pen) -> Option<Cause> {
+        self.clock.check(|| {
+            let report = |error| {
+                let text = format!("can't see whether the session is active: {error}");
+                self.connections.trouble(text);
+            };
+            pen.activity().map_err(report).ok()
+        })
     }
 
     fn lease_end(&self) -> Option<Instant> {
@@ -304,48 +304,69 @@ impl LaunchSupervisor<'_> {
         self.connections.send_to_all(&KeeperReport::Ending);
     }
 
-    fn obey(&mut self, pen: &mut SupervisedPen, control: LaunchControl) -> io::Result<()> {
-        match control {
-            LaunchControl::Stop(grace) => {
+    fn handle(&mut self, pen: &mut SupervisedPen, event: PeerEvent) -> io::Result<()> {
+        match event {
+            PeerEvent::OwnerConnected => {
+                if self.tether != Tether::None {
+                    self.tether = Tether::Tied;
+                }
+                Ok(())
+            }
+            PeerEvent::OwnerGone => {
+                self.owner_gone(pen);
+                Ok(())
+            }
+            PeerEvent::Request(from, request) => self.handle_request(pen, from, request),
+        }
+    }
+
+    fn handle_request(
+        &mut self,
+        pen: &mut SupervisedPen,
+        from: u64,
+        request: KeeperRequest,
+    ) -> io::Result<()> {
+        match request {
+            KeeperRequest::Stop { grace } => {
                 self.report_ending();
                 pen.request_stop(grace);
             }
-            LaunchControl::Kill | LaunchControl::Dismiss => {
+            KeeperRequest::Kill | KeeperRequest::Dismiss => {
                 self.report_ending();
                 pen.request_kill();
             }
-            LaunchControl::Signal(number) => match Signal::from_named_raw(number) {
+            KeeperRequest::Signal(number) => match Signal::from_named_raw(number) {
                 Some(signal) => pen.pen.signal(signal)?,
                 None => self.connections.trouble(format!("invalid signal {number}")),
             },
-            LaunchControl::Resize(size) => {
+            KeeperRequest::Resize(size) => {
                 if let Some(terminal) = &self.terminal {
                     terminal::resize(terminal.master.as_fd(), size)?;
                 }
             }
-            LaunchControl::Input(from, bytes) => self.take_input(from, &bytes),
-            LaunchControl::Touch => self.clock.input(),
-            LaunchControl::CloseInput => {
+            KeeperRequest::Input(bytes) => self.take_input(from, &bytes),
+            KeeperRequest::Touch => self.clock.input(),
+            KeeperRequest::CloseInput => {
                 self.clock.input();
                 self.input.close();
                 self.pump()?;
             }
-            LaunchControl::CloseOutput(stream) => self.output.close(stream.max(1)),
-            LaunchControl::Untether => self.tether = Tether::None,
-            LaunchControl::OwnerConnected => {
-                if self.tether != Tether::None {
-                    self.tether = Tether::Tied;
-                }
+            KeeperRequest::CloseOutput(stream) => self.output.close(stream.max(1)),
+            KeeperRequest::Untether => self.tether = Tether::None,
+            KeeperRequest::Members => {
+                self.connections.send_to(from, &KeeperReport::Members(pen.processes()?));
             }
-            LaunchControl::OwnerGone => self.owner_gone(pen),
-            LaunchControl::Processes(number) => {
-                self.connections.send_to(number, &KeeperReport::Members(pen.processes()?));
+            KeeperRequest::Usage => {
+                self.connections.send_to(from, &KeeperReport::Usage(pen.pen.usage()?));
             }
-            LaunchControl::Usage(number) => {
-                self.connections.send_to(number, &KeeperReport::Usage(pen.pen.usage()?));
-            }
-            // Repeated, or too early.
-            LaunchControl::Go | LaunchControl::Open | LaunchControl::Release => {}
+            // Repeated, too early, or already answered by the connections.
+            KeeperRequest::Go
+            | KeeperRequest::Open
+            | KeeperRequest::Release
+            | KeeperRequest::Hello { .. }
+            | KeeperRequest::Status
+            | KeeperRequest::Follow
+            | KeeperRequest::Keep => {}
         }
         Ok(())
     }
@@ -361,8 +382,4 @@ impl LaunchSupervisor<'_> {
         };
         self.connections.send_to(from, &KeeperReport::Refused(why.into()));
     }
-}
-
-fn read_activity(pen: &Pen) -> Result<ActivitySample, String> {
-    pen.activity().map_err(|error| format!("can't see whether the session is active: {error}"))
 }

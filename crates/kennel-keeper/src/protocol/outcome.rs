@@ -85,9 +85,6 @@ impl OutcomeFile {
     }
 
     /// Writes the outcome. Readers see it at once, but it does not yet survive a power cut.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn write(&self, outcome: &Outcome) -> io::Result<()> {
         let mut body = outcome.encode();
         if body.len() > ROOM - HEADER {
@@ -106,9 +103,6 @@ impl OutcomeFile {
     }
 
     /// Waits until the outcome is on disk.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn sync(&self) -> io::Result<()> {
         self.0.sync_data()
     }

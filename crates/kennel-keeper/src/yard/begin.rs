@@ -1,4 +1,4 @@
-//! What a yard begins with: the home, a socket in it, and limits of its own.
+//! The start of a yard: its locks, its socket, and its own resource limits.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -8,14 +8,13 @@ use std::path::Path;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Resource, Rlimit};
 
 use super::YARD_LOCK;
-use crate::client::{BACKLOG, YARD_SOCKET, address, open_folder};
+use crate::client::{self, YARD_SOCKET};
 
-/// The soft limits are those of whichever client came first: they are none of the others'. Agents get their own
-/// client's. Where one can't be raised we go on with what there is.
+/// Raises the soft limits, which are those of the client that started the yard. Other clients are not
+/// concerned by them, and agents get the limits of their own client.
 pub(super) fn raise_limits() {
     let all = [
         Resource::Nofile, // the daemon has two descriptors for each session
@@ -32,11 +31,12 @@ pub(super) fn raise_limits() {
     ];
     for resource in all {
         let maximum = rustix::process::getrlimit(resource).maximum;
+        // Not required: a limit that can't be raised stays.
         rustix::process::setrlimit(resource, Rlimit { current: maximum, maximum }).ok();
     }
 }
 
-/// Takes the yard's locks; `None` if another has one.
+/// Takes the yard's locks: the lock file, and the home itself. Returns none if another process has one.
 pub(super) fn take_locks(home: &Path) -> io::Result<Option<(OwnedFd, OwnedFd)>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(home, flags, Mode::empty())?;
@@ -55,16 +55,11 @@ pub(super) fn take_locks(home: &Path) -> io::Result<Option<(OwnedFd, OwnedFd)>> 
     Ok(Some((file.into(), folder)))
 }
 
-/// Listens in the home. A socket file that is there is a dead yard's: we have the lock.
+/// Listens in the home. An existing socket file is that of a dead yard, since this process has the lock.
 pub(super) fn listen(home: &Path) -> io::Result<OwnedFd> {
-    let folder = open_folder(home)?;
     match std::fs::remove_file(home.join(YARD_SOCKET)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    rustix::net::bind(&socket, &address(&folder, YARD_SOCKET)?)?;
-    rustix::net::listen(&socket, BACKLOG)?;
-    Ok(socket)
+    client::listen(home, YARD_SOCKET)
 }

@@ -1,4 +1,4 @@
-//! The daemon, as its parent sees it.
+//! Starting the daemon, and when to restart it.
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -15,33 +15,33 @@ use rustix::fs::{Mode, OFlags};
 use super::resume::RESUME_VARIABLE;
 use crate::protocol::LONGEST_REQUEST;
 
-/// The name by which the program knows that it is the daemon, and by which people see it in `ps`.
+/// The name by which the program knows that it is the daemon, and which `ps` shows.
 pub const DAEMON: &str = "kennel-daemon";
 
 /// How long the exec may take.
 const EXEC: Duration = Duration::from_secs(30);
-/// The first pause before a crashed daemon is started again; doubled each time …
+/// The pause before a crashed daemon is restarted. It doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
-/// One that lived so long was sound: the next pause is the first again.
+/// After a daemon that ran this long, the pause is the first one again.
 const SOUND: Duration = Duration::from_secs(60);
 
-/// The exit codes by which a daemon says what it wants.
+/// What a daemon requests by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DaemonExit {
-    /// Everything has ended: the yard leaves too.
+    /// All sessions have ended, so the yard exits too.
     Stopped,
-    /// Sessions go on without a daemon, until somebody asks for one.
+    /// Sessions go on without a daemon, until a client requests one.
     Kept,
-    /// A new one is wanted at once.
+    /// A new daemon must be started at once.
     Replaced,
-    /// Anything else.
+    /// Any other exit code, or a signal.
     Crashed,
 }
 
 impl DaemonExit {
-    /// The code that means this.
+    /// The exit code.
     #[must_use]
     pub fn code(self) -> i32 {
         match self {
@@ -62,7 +62,6 @@ impl DaemonExit {
     }
 }
 
-/// A daemon that runs.
 pub(super) struct DaemonProcess {
     pub(super) pid: i32,
     pub(super) pidfd: OwnedFd,
@@ -82,21 +81,17 @@ impl DaemonProcess {
         let gated = clone::start(spec).map_err(io::Error::other)?;
         let pid = gated.pid().as_raw_pid();
         let pidfd = gated.run(Instant::now() + EXEC)?;
-        Ok(Self {
-            pid,
-            pidfd,
-            channel: Channel::new(ours, LONGEST_REQUEST),
-            started: Instant::now(),
-        })
+        let channel = Channel::new(ours, LONGEST_REQUEST);
+        Ok(Self { pid, pidfd, channel, started: Instant::now() })
     }
 
-    pub(super) fn was_sound(&self) -> bool {
+    pub(super) fn ran_long(&self) -> bool {
         self.started.elapsed() >= SOUND
     }
 }
 
 fn environment() -> io::Result<Vec<CString>> {
-    // What a former program of this process told us is nobody else's.
+    // This variable is for the yard only.
     let ours = std::env::vars_os().filter(|(name, _)| name != RESUME_VARIABLE);
     let pairs = ours.map(|(name, value)| {
         let mut pair: OsString = name;
@@ -107,16 +102,16 @@ fn environment() -> io::Result<Vec<CString>> {
     pairs.collect()
 }
 
-/// When to start the next one.
+/// When to restart a crashed daemon.
 #[derive(Debug, Default)]
 pub(super) struct DaemonBackoff {
     crashes: u32,
 }
 
 impl DaemonBackoff {
-    /// It crashed; how long to wait.
-    pub(super) fn crashed(&mut self, was_sound: bool) -> Duration {
-        if was_sound {
+    /// Returns the pause after a crash.
+    pub(super) fn crashed(&mut self, ran_long: bool) -> Duration {
+        if ran_long {
             self.crashes = 0;
         }
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.crashes.min(16));
@@ -124,8 +119,7 @@ impl DaemonBackoff {
         pause.min(LAST_PAUSE)
     }
 
-    /// Somebody wants one now.
-    pub(super) fn forgive(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.crashes = 0;
     }
 }
@@ -135,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_bound_and_a_sound_life_forgives() {
+    fn pauses_grow_to_a_limit_and_start_over_after_a_long_run() {
         let mut backoff = DaemonBackoff::default();
         let pauses: Vec<_> = (0..12).map(|_| backoff.crashed(false)).collect();
         assert_eq!(pauses[0], FIRST_PAUSE);
@@ -145,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_mean_what_they_say() {
+    fn exit_codes_survive_the_round_trip() {
         for exit in [DaemonExit::Stopped, DaemonExit::Kept, DaemonExit::Replaced] {
             assert_eq!(DaemonExit::of(WaitStatus::Code(exit.code())), exit);
         }

@@ -1,9 +1,10 @@
-//! The yard: one tiny process for each home. A subreaper, the parent of the daemon and of every keeper.
+//! The yard: one small process for each home. It is a subreaper, and the parent of the daemon and of every
+//! keeper.
 //!
-//! It forks keepers when the daemon asks for them, reaps them, and starts a daemon that crashed again. Who
-//! falls to it and is neither is an orphan of a dead keeper or a dead daemon, and is ended.
+//! It forks keepers when the daemon requests them, reaps them, and restarts a daemon that crashed. Any other
+//! child is an orphan of a dead keeper or a dead daemon, and is ended.
 //!
-//! It has one thread and no runtime. A keeper is a fork of it: [`run`] does not come back in one.
+//! It has one thread and no runtime. A keeper is a fork of it, in which [`run`] does not return.
 
 mod begin;
 mod daemon;
@@ -21,50 +22,42 @@ pub use daemon::{DAEMON, DaemonExit};
 pub use resume::{KEPT_VARIABLE, RESUME_VARIABLE, YardResume};
 
 use crate::keeper::reuse;
-use serve::{ForkSide, YardServer};
+use serve::YardServer;
 
-/// The names of the points at which a yard can be stopped by a test.
+/// The fault points of a yard.
 pub const POINTS: &[&str] =
     &["yard.fork", "yard.forked", "yard.reaped", "yard.daemon", "yard.kept"];
 
-/// What a yard needs to know.
+/// The home of a yard.
 #[derive(Debug)]
 pub struct YardConfig {
-    /// The home.
+    /// Its folder.
     pub home: PathBuf,
     /// Its id.
     pub home_id: HomeId,
-    /// What a former program of this process left, if there was one.
+    /// The state of the former program of this process, if there was one.
     pub resumed: Option<YardResume>,
 }
 
-/// The name of the lock that a yard holds in its home.
+/// The name of a yard's lock file in its home.
 pub const YARD_LOCK: &str = "yard.lock";
 
-/// How it went.
+/// Why a yard exits.
 #[derive(Debug)]
 pub enum YardEnd {
-    /// Told to leave, and nobody is left.
+    /// The daemon requested it, and no child is left.
     Left,
-    /// Another yard holds the home.
+    /// Another yard serves the home.
     Occupied,
 }
 
-/// Serves as the yard, until told to leave and nobody is left.
-///
-/// It does not come back in forks of this process, the keepers.
-///
-/// # Errors
-/// The home could not be taken, or the kernel failed us.
+/// Serves as the yard, until the daemon requests the end and no child is left. This does not return in forks
+/// of this process, the keepers.
 pub fn run(config: YardConfig) -> io::Result<YardEnd> {
     let Some(yard) = YardServer::take(config)? else { return Ok(YardEnd::Occupied) };
-    match yard.serve()? {
-        ForkSide::Left => Ok(YardEnd::Left),
-        // All that was the yard's is closed by now.
-        ForkSide::IsKeeper(descriptors, inherited) => {
-            reuse::serve(descriptors, &inherited, |error| {
-                serve::complain(&format!("a keeper gives up: {error}"));
-            })
-        }
-    }
+    let Some((descriptors, inherited)) = yard.serve() else { return Ok(YardEnd::Left) };
+    // This is a keeper, and everything of the yard is closed.
+    reuse::serve(descriptors, &inherited, |error| {
+        serve::log(&format!("a keeper has failed: {error}"));
+    })
 }

@@ -1,8 +1,7 @@
-//! Those who fell to the yard.
+//! Orphans: processes that were reparented to the yard.
 //!
-//! They get a TERM first, and a moment to act on it: a git that is killed at once leaves its lock files, and nobody
-//! would know that they are nobody's. The moment is one for all, from the first of them on, so that those who keep
-//! coming can't draw it out.
+//! They get TERM first, and a grace period: a `git` that is killed at once leaves its lock files behind. The
+//! grace begins with the first orphan and is the same for all, so that new ones can't prolong it.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,77 +10,78 @@ use kennel_pen::{EndOutcome, HomeId, OtherChildren, Pen, PenId, PenName, Removal
 use kennel_sys::reap::WaitStatus;
 use rustix::process::Signal;
 
-/// How long they may take to end after TERM.
+/// The time between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
-/// The length of one bout of killing, between which requests are heard.
-const BOUT: Duration = Duration::from_millis(250);
+/// The length of one round of killing. Requests are served between two rounds.
+const KILL_ROUND: Duration = Duration::from_millis(250);
 
-/// The orphans, seen as a pen in which all children are but the daemon and the keepers.
+/// The orphans, as a pen that has all children except the daemon and the keepers.
 pub(super) struct Orphans {
     pen: Pen,
-    /// Whether all that we know of had their TERM.
-    asked: bool,
+    /// Whether all known orphans have received TERM.
+    terminated: bool,
 }
 
-/// What is left of them.
+/// The orphans that are left.
 #[must_use]
 pub(super) enum OrphansLeft {
-    Nobody,
-    /// They were asked to end, and may still do so.
-    Asked,
-    These(Vec<String>),
+    None,
+    /// They have received TERM and may still exit.
+    Terminating,
+    /// Descriptions of those that could not be killed so far.
+    Alive(Vec<String>),
 }
 
 impl Orphans {
-    /// Takes all children but these.
+    /// Takes all children except the known ones.
     pub(super) fn gather(home: &HomeId, known: &[i32]) -> io::Result<Self> {
         let session = PenId::parse("yard").map_err(io::Error::other)?;
         let name = PenName { home: home.clone(), session };
-        // First of all: a pen that does not know them would strike at them when it is dropped.
+        // Before the pen is created: a pen that does not know them would kill them when it is dropped.
         let known = OtherChildren::of(known.iter().copied())?;
         let pen = Pen::adopt_children(name, known).map_err(io::Error::other)?;
-        Ok(Self { pen, asked: false })
+        Ok(Self { pen, terminated: false })
     }
 
-    /// There may be others, who were not asked to end.
+    /// Notes that there may be further orphans, which have not received TERM.
     pub(super) fn look_again(&mut self) {
-        self.asked = false;
+        self.terminated = false;
     }
 
-    /// A child that is none.
+    /// Adds a child that is not an orphan.
     pub(super) fn add_known(&mut self, pid: i32) -> io::Result<()> {
         self.pen.add_other(pid)
     }
 
-    /// Ends them: asks them until this moment, which never blocks; then kills them, for a while.
+    /// Sends TERM before `kill_at`, without waiting. After that, kills them for one round.
     pub(super) fn end(&mut self, kill_at: Instant) -> io::Result<OrphansLeft> {
         if Instant::now() < kill_at {
-            if !std::mem::replace(&mut self.asked, true) {
+            if !std::mem::replace(&mut self.terminated, true) {
                 self.pen.signal(Signal::TERM)?;
             }
-            return if self.pen.is_empty()? { self.settle() } else { Ok(OrphansLeft::Asked) };
+            return if self.pen.is_empty()? { self.finish() } else { Ok(OrphansLeft::Terminating) };
         }
-        match self.pen.end(Instant::now() + BOUT)? {
-            EndOutcome::Empty => self.settle(),
+        match self.pen.end(Instant::now() + KILL_ROUND)? {
+            EndOutcome::Empty => self.finish(),
             EndOutcome::StillAlive(survivors) => {
-                Ok(OrphansLeft::These(survivors.iter().map(ToString::to_string).collect()))
+                Ok(OrphansLeft::Alive(survivors.iter().map(ToString::to_string).collect()))
             }
         }
     }
 
-    /// Over and done with: a pen that is dropped otherwise counts as abandoned, and the next one would begin by
-    /// killing every child.
-    fn settle(&mut self) -> io::Result<OrphansLeft> {
+    /// Removes the empty pen. A pen that is dropped without that counts as abandoned, and the next one would
+    /// begin by killing every child.
+    fn finish(&mut self) -> io::Result<OrphansLeft> {
         match self.pen.try_remove() {
-            Ok(()) => Ok(OrphansLeft::Nobody),
+            Ok(()) => Ok(OrphansLeft::None),
             Err(RemovalFailure::Occupied) => {
-                Ok(OrphansLeft::These(vec!["one that fell to the yard just now".to_owned()]))
+                Ok(OrphansLeft::Alive(vec!["a process that was just reparented".to_owned()]))
             }
             Err(RemovalFailure::Call(error)) => Err(io::Error::other(error)),
         }
     }
 
-    /// The known ones that have ended meanwhile.
+    /// The known children that have exited meanwhile.
     pub(super) fn known_ended(&mut self) -> Vec<(i32, WaitStatus)> {
         self.pen.others_exited()
     }

@@ -1,19 +1,18 @@
-//! The yard's own loop.
+//! The yard's loop.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kennel_pen::wire::{Channel, Received, WireMessage};
-use kennel_pen::{HomeId, HostSupport};
-use kennel_sys::fork::{Forked, fork_alone, leave_at_once};
+use kennel_pen::{HomeId, HostSupport, Status};
 use kennel_sys::pidfd;
+use kennel_sys::process::{Forked, fork_alone, leave_at_once};
 use kennel_sys::reap::{self, Reaped, WaitStatus};
 use kennel_sys::signals::{self, SignalFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use rustix::process::Signal;
 
@@ -27,43 +26,37 @@ use crate::fault;
 use crate::keeper::{DESCRIPTORS, LaunchDescriptors, YardFacts, YardInheritance};
 use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
 
-/// How long orphans may take to end, the grace included, before a keeper's end is told with those left.
+/// How long orphans may take to end, including the grace, before a keeper's exit is reported with those that
+/// are left.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The pause between bouts once patience is over.
+/// The pause between two rounds of killing after that.
 const PROBE: Duration = Duration::from_secs(1);
-/// The pause after something went wrong.
+/// The pause after an error.
 const TROUBLE: Duration = Duration::from_millis(100);
-/// The most who may ask something at once.
-const VISITORS: usize = 512;
+/// The maximum number of clients.
+const CLIENTS: usize = 512;
 
-/// How it went.
-pub(super) enum ForkSide {
-    /// Told to leave, and nobody is left.
-    Left,
-    /// This process is a keeper now.
-    IsKeeper(LaunchDescriptors, YardInheritance),
-}
-
-/// What a turn of the loop led to.
+/// The result of one turn of the loop.
 enum YardTurn {
     Next,
     Last,
-    /// In a new process.
+    /// This process is a new keeper.
     IsKeeper(LaunchDescriptors),
 }
 
-/// What is to become of us.
+/// What the yard does after the exit of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterDaemon {
-    /// A daemon is wanted.
+    /// It starts a new daemon.
     Serve,
-    /// None, until somebody asks.
+    /// It waits until a client requests a daemon.
     Rest,
-    /// We go when no child is left.
+    /// It exits once no child is left.
     Leave,
 }
 
-/// A keeper that has ended, and is told of once its orphans are gone.
+/// A keeper that has exited. This is reported once its orphans are gone.
+#[derive(Clone)]
 struct ExitNotice {
     pid: i32,
     how: String,
@@ -73,9 +66,8 @@ pub(super) struct YardServer {
     home: PathBuf,
     home_id: HomeId,
     lock: OwnedFd,
-    /// The home itself, locked as well: a lock file can be deleted, and made anew by the next.
+    /// A lock of the home itself: the lock file can be deleted, and created again by another yard.
     home_lock: OwnedFd,
-    /// What this machine offers, found out once, for all keepers.
     support: HostSupport,
     facts: YardFacts,
     listener: OwnedFd,
@@ -84,38 +76,36 @@ pub(super) struct YardServer {
     backoff: DaemonBackoff,
     start_at: Option<Instant>,
     future: AfterDaemon,
-    /// Somebody asked for a daemon while the last one was about to leave.
+    /// Whether a client requested a daemon while the last one was about to exit.
     wanted_again: bool,
-    /// We were told to go, and nobody has asked for a daemon since.
-    told_to_go: bool,
+    /// Whether the yard received TERM, and no client has requested a daemon since.
+    terminating: bool,
     successor: Option<PathBuf>,
-    /// Each with its key of the daemon's, if it was the present one that asked for it.
-    keepers: HashMap<i32, Option<u64>>,
-    visitors: Vec<Channel>,
+    keepers: HashSet<i32>,
+    clients: Vec<Channel>,
     orphans: Option<Orphans>,
     orphans_since: Option<Instant>,
-    obituaries: Vec<ExitNotice>,
-    /// For the next daemon.
-    kept: YardStore,
+    exit_notices: Vec<ExitNotice>,
+    store: YardStore,
 }
 
 impl YardServer {
-    /// Takes the home; `None` if another yard has it.
+    /// Takes the home. Returns none if another yard has it.
     pub(super) fn take(config: YardConfig) -> io::Result<Option<Self>> {
         let YardConfig { home, home_id, resumed } = config;
         rustix::thread::set_name(c"kennel-yard")?;
-        let (lock, home_lock, listener, keepers, kept) = match resumed {
-            Some(YardResume { lock, home_lock, listener, keepers, kept }) => {
-                (lock, home_lock, listener, keepers, kept)
-            }
+        let resumed = match resumed {
+            Some(resumed) => resumed,
             None => {
                 let Some((lock, home_lock)) = take_locks(&home)? else { return Ok(None) };
-                (lock, home_lock, listen(&home)?, Vec::new(), YardStore::default())
+                let (listener, store) = (listen(&home)?, YardStore::default());
+                YardResume { lock, home_lock, listener, keepers: Vec::new(), store }
             }
         };
-        kennel_sys::memory::prepare_to_fork();
+        let YardResume { lock, home_lock, listener, keepers, store } = resumed;
+        kennel_sys::process::prepare_to_fork();
         reap::become_subreaper()?;
-        // The last two: whoever started us may have had limits on CPU time and the size of files.
+        // The last two: the client that started the yard may have limits on CPU time and file size.
         let ignored = [
             Signal::HUP,
             Signal::INT,
@@ -143,30 +133,30 @@ impl YardServer {
             start_at: Some(Instant::now()),
             future: AfterDaemon::Serve,
             wanted_again: false,
-            told_to_go: false,
+            terminating: false,
             successor: None,
-            keepers: keepers.into_iter().map(|pid| (pid, None)).collect(),
-            visitors: Vec::new(),
+            keepers: keepers.into_iter().collect(),
+            clients: Vec::new(),
             orphans: None,
             orphans_since: None,
-            obituaries: Vec::new(),
-            kept,
+            exit_notices: Vec::new(),
+            store,
         }))
     }
 
-    pub(super) fn serve(mut self) -> io::Result<ForkSide> {
+    /// Serves until the end of the yard. Returns the launch of a new keeper in a fork of this process.
+    pub(super) fn serve(mut self) -> Option<(LaunchDescriptors, YardInheritance)> {
         loop {
             match self.turn() {
                 Ok(YardTurn::Next) => {}
-                Ok(YardTurn::Last) => return Ok(ForkSide::Left),
+                Ok(YardTurn::Last) => return None,
                 Ok(YardTurn::IsKeeper(descriptors)) => {
                     let Self { support, facts, .. } = self;
-                    return Ok(ForkSide::IsKeeper(descriptors, YardInheritance { support, facts }));
+                    return Some((descriptors, YardInheritance { support, facts }));
                 }
-                // What goes wrong (no descriptors, no memory) goes wrong for now. Leaving would leave
-                // everyone's children to nobody.
+                // What fails (no descriptors, no memory) may work later. Leaving would abandon all children.
                 Err(error) => {
-                    complain(&error.to_string());
+                    log(&error.to_string());
                     std::thread::sleep(TROUBLE);
                 }
             }
@@ -174,14 +164,14 @@ impl YardServer {
     }
 
     fn turn(&mut self) -> io::Result<YardTurn> {
-        // Who ended before the signal was blocked, or between two programs of ours, is seen first.
+        // First, since children may have exited before the signal was blocked, or during an exec of the yard.
         self.reap()?;
-        self.end_orphans()?;
+        self.end_orphans();
         self.start_daemon_if_due();
-        if self.nobody_is_left() {
-            // Whoever came in the last moment may want a daemon.
-            self.hear_visitors();
-            if self.nobody_is_left() {
+        if self.is_finished() {
+            // A client that connected at the last moment may request a daemon.
+            self.serve_clients();
+            if self.is_finished() {
                 return Ok(YardTurn::Last);
             }
         }
@@ -191,12 +181,12 @@ impl YardServer {
                 self.terminate_daemon()?;
             }
         }
-        self.hear_visitors();
-        // The daemon's last words come before the news of its end.
-        Ok(self.hear_daemon()?.map_or(YardTurn::Next, YardTurn::IsKeeper))
+        self.serve_clients();
+        // The daemon's last requests are served before its exit is noticed.
+        Ok(self.serve_daemon()?.map_or(YardTurn::Next, YardTurn::IsKeeper))
     }
 
-    fn nobody_is_left(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.future == AfterDaemon::Leave
             && self.daemon.is_none()
             && self.keepers.is_empty()
@@ -208,26 +198,17 @@ impl YardServer {
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.listener, PollFlags::IN),
         ];
-        let channels = self.daemon.iter().map(|daemon| &daemon.channel).chain(&self.visitors);
+        let channels = self.daemon.iter().map(|daemon| &daemon.channel).chain(&self.clients);
         fds.extend(channels.map(|channel| PollFd::new(channel, PollFlags::IN)));
         let now = Instant::now();
-        // Those who were asked to end are our children: we hear of it.
+        // Orphans are children, so their exit ends the wait.
         let orphans = self.orphans_since.map(|since| match now.saturating_duration_since(since) {
-            asked if asked < GRACE => since + GRACE,
-            killed if killed < PATIENCE => now,
+            terminating if terminating < GRACE => since + GRACE,
+            killing if killing < PATIENCE => now,
             _ => now + PROBE,
         });
-        let timeout = [self.start_at, orphans].into_iter().flatten().min().map(|at| {
-            let left = at.saturating_duration_since(now);
-            rustix::event::Timespec {
-                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-                tv_nsec: left.subsec_nanos().into(),
-            }
-        });
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let deadline = [self.start_at, orphans].into_iter().flatten().min();
+        kennel_pen::poll(&mut fds, deadline).map(drop)
     }
 
     // The daemon.
@@ -240,27 +221,27 @@ impl YardServer {
         fault::point("yard.daemon");
         match DaemonProcess::start(&self.home) {
             Ok(daemon) => {
-                self.know(daemon.pid);
+                self.add_known(daemon.pid);
                 self.daemon = Some(daemon);
-                // From here on we mostly wait, and every keeper begins with what we hold.
-                kennel_sys::memory::give_back();
+                // From here on the yard mostly waits, and every keeper starts with the memory it holds.
+                kennel_sys::process::give_back_memory();
             }
             Err(error) => {
-                complain(&format!("the daemon can't be started: {error}"));
+                log(&format!("can't start the daemon: {error}"));
                 self.start_at = Some(Instant::now() + self.backoff.crashed(false));
             }
         }
     }
 
-    /// Whoever stops us stops the daemon, which ends everything; then we leave.
+    /// Passes TERM on to the daemon, which ends all sessions. Then the yard exits.
     fn terminate_daemon(&mut self) -> io::Result<()> {
-        self.told_to_go = true;
+        self.terminating = true;
         match &self.daemon {
             Some(daemon) => {
                 let _sent_or_gone = pidfd::send(&daemon.pidfd, Signal::TERM)?;
             }
             None if self.keepers.is_empty() => self.future = AfterDaemon::Leave,
-            // Sessions without a daemon: one is needed to end them in order.
+            // Sessions without a daemon: a daemon must end them.
             None => {
                 self.start_at = Some(Instant::now());
                 self.start_daemon_if_due();
@@ -274,9 +255,6 @@ impl YardServer {
     }
 
     fn daemon_ended(&mut self, daemon: &DaemonProcess, ended: WaitStatus) {
-        for key in self.keepers.values_mut() {
-            *key = None; // numbers of a daemon that is no more
-        }
         match DaemonExit::of(ended) {
             DaemonExit::Stopped if std::mem::take(&mut self.wanted_again) => {
                 self.future = AfterDaemon::Serve;
@@ -288,38 +266,34 @@ impl YardServer {
                 self.become_successor();
                 self.start_at = Some(Instant::now());
             }
-            // It crashed before it could do as it was told: there is nothing that another one could end.
-            DaemonExit::Crashed if self.told_to_go && self.keepers.is_empty() => {
+            // It crashed on TERM, and there is no session that another one could end.
+            DaemonExit::Crashed if self.terminating && self.keepers.is_empty() => {
                 self.future = AfterDaemon::Leave;
             }
             DaemonExit::Crashed => {
-                let pause = self.backoff.crashed(daemon.was_sound());
-                complain(&format!("the daemon has ended ({ended:?}); again in {pause:?}"));
+                let pause = self.backoff.crashed(daemon.ran_long());
+                let status = Status::from(ended);
+                log(&format!("the daemon has {status}; restarting it in {pause:?}"));
                 self.start_at = Some(Instant::now() + pause);
             }
         }
     }
 
-    /// A newer program takes over this very process. If it can't, the old one goes on.
+    /// Lets a newer program take over this process. If that fails, the old one goes on.
     fn become_successor(&mut self) {
         let Some(program) = self.successor.take() else { return };
-        let keepers = self.keepers.keys().copied();
-        let error = become_program(
-            &program,
-            &self.home,
-            [&self.lock, &self.home_lock, &self.listener],
-            keepers,
-            &self.kept,
-        );
-        complain(&format!("{} can't take over: {error}", program.display()));
+        let descriptors = [&self.lock, &self.home_lock, &self.listener];
+        let keepers = self.keepers.iter().copied();
+        let Err(error) = become_program(&program, &self.home, descriptors, keepers, &self.store);
+        log(&format!("can't replace the yard by {}: {error}", program.display()));
     }
 
-    /// What the daemon wants. In a new keeper this says so: the caller drops the yard, and is the keeper.
-    fn hear_daemon(&mut self) -> io::Result<Option<LaunchDescriptors>> {
+    /// Serves the daemon's requests. Returns the launch in a new keeper.
+    fn serve_daemon(&mut self) -> io::Result<Option<LaunchDescriptors>> {
         while let Some(daemon) = &self.daemon {
             let (bytes, descriptors) = match daemon.channel.receive()? {
                 Received::Message(bytes, descriptors) => (bytes, descriptors),
-                // Its end is seen by its parent, which we are.
+                // Its exit is noticed when it is reaped.
                 Received::Nothing | Received::End => return Ok(None),
             };
             match YardRequest::decode(&bytes) {
@@ -328,28 +302,28 @@ impl YardServer {
                         return Ok(Some(descriptors));
                     }
                 }
-                Ok(YardRequest::Status) => self.tell_daemon(&self.status()),
-                Ok(YardRequest::Kept { after }) => self.kept.tell(&daemon.channel, &after),
-                Ok(wish) => self.heed(wish, descriptors),
-                Err(error) => complain(&error.to_string()),
+                Ok(YardRequest::Status) => self.report(&self.status()),
+                Ok(YardRequest::Kept { after }) => self.store.send(&daemon.channel, &after),
+                Ok(request) => self.serve_without_answer(request, descriptors),
+                Err(error) => log(&error.to_string()),
             }
         }
         Ok(None)
     }
 
-    /// What a daemon has said that has ended before it was heard. Whatever it wanted to launch, the next one decides upon.
-    fn hear_last_words(&mut self, daemon: &DaemonProcess) {
+    /// Serves the last requests of a daemon that has exited, apart from launches: the next daemon decides
+    /// on those.
+    fn serve_last_requests(&mut self, daemon: &DaemonProcess) {
         while let Ok(Received::Message(bytes, descriptors)) = daemon.channel.receive() {
             match YardRequest::decode(&bytes) {
-                Ok(wish) => self.heed(wish, descriptors),
-                Err(error) => complain(&error.to_string()),
+                Ok(request) => self.serve_without_answer(request, descriptors),
+                Err(error) => log(&error.to_string()),
             }
         }
     }
 
-    /// Does what needs nobody to hear of it.
-    fn heed(&mut self, wish: YardRequest, descriptors: Vec<OwnedFd>) {
-        match wish {
+    fn serve_without_answer(&mut self, request: YardRequest, descriptors: Vec<OwnedFd>) {
+        match request {
             YardRequest::Leave => {
                 self.future = AfterDaemon::Leave;
                 self.wanted_again = false;
@@ -357,8 +331,8 @@ impl YardServer {
             YardRequest::Replace { program } => {
                 self.successor = Some(program.into()).filter(|path: &PathBuf| path.is_absolute());
             }
-            YardRequest::Keep { name } => self.kept.keep(name, descriptors),
-            YardRequest::Forget { name } => self.kept.forget(&name),
+            YardRequest::Keep { name } => self.store.keep(name, descriptors),
+            YardRequest::Forget { name } => self.store.forget(&name),
             YardRequest::Fork { .. }
             | YardRequest::Status
             | YardRequest::Kept { .. }
@@ -368,46 +342,46 @@ impl YardServer {
 
     fn fork_keeper(&mut self, key: u64, descriptors: Vec<OwnedFd>) -> Option<LaunchDescriptors> {
         if descriptors.len() < DESCRIPTORS {
-            let why = "the order came without its descriptors".to_owned();
-            self.tell_daemon(&YardReport::NotForked { key, why });
+            let why = "the descriptors of the order are missing".to_owned();
+            self.report(&YardReport::NotForked { key, why });
             return None;
         }
         fault::point("yard.fork");
         match fork_alone() {
             Ok(Forked::Child) => {
-                let descriptors = LaunchDescriptors::new(descriptors);
-                // What can't be a keeper must not go on as a second yard.
+                let descriptors = LaunchDescriptors::new(descriptors, None);
+                // A fork that can't be a keeper must not go on as a second yard.
                 return descriptors.or_else(|| leave_at_once(1));
             }
             Ok(Forked::Parent(pid)) => {
                 fault::point("yard.forked");
-                self.keepers.insert(pid, Some(key));
-                self.know(pid);
-                self.tell_daemon(&YardReport::Forked { key, pid });
+                self.keepers.insert(pid);
+                self.add_known(pid);
+                self.report(&YardReport::Forked { key, pid });
             }
             Err(error) => {
-                let why = format!("no keeper could be forked: {error}");
-                self.tell_daemon(&YardReport::NotForked { key, why });
+                let why = format!("can't fork a keeper: {error}");
+                self.report(&YardReport::NotForked { key, why });
             }
         }
         None
     }
 
-    /// A new child that is no orphan. If it can't be told from one it is ended like one: a launch fails, or
-    /// a daemon is started again.
-    fn know(&mut self, pid: i32) {
+    /// Adds a new child that is not an orphan. If that fails, it is ended like an orphan: the launch fails, or
+    /// the daemon is restarted.
+    fn add_known(&mut self, pid: i32) {
         if let Some(orphans) = &mut self.orphans
             && let Err(error) = orphans.add_known(pid)
         {
-            complain(&format!("the new child {pid} can't be told from orphans: {error}"));
+            log(&format!("can't distinguish the new child {pid} from orphans: {error}"));
         }
     }
 
-    fn tell_daemon(&self, report: &YardReport) {
+    fn report(&self, report: &YardReport) {
         let Some(daemon) = &self.daemon else { return };
-        // A daemon that does not read thousands of messages is stuck, and learns the rest when it looks.
+        // A daemon whose socket is full is stuck, and learns the rest from the status.
         if let Err(error) = daemon.channel.send(&report.encode(), &[]) {
-            complain(&format!("the daemon can't be told: {error}"));
+            log(&format!("can't send a report to the daemon: {error}"));
         }
     }
 
@@ -417,7 +391,7 @@ impl YardServer {
         while let Reaped::One(pid, ended) = reap::reap_any()? {
             self.child_ended(pid, ended);
         }
-        // A keeper or daemon that somebody stops (an agent may) has work to do.
+        // Keepers and the daemon must go on, even if another process (for instance an agent) stops them.
         while let Some(pid) = reap::stopped_child()? {
             if let Some(stopped) = pidfd::open(pid)? {
                 let _sent_or_gone = pidfd::send(&stopped, Signal::CONT)?;
@@ -429,19 +403,19 @@ impl YardServer {
     fn child_ended(&mut self, pid: i32, ended: WaitStatus) {
         if self.daemon.as_ref().is_some_and(|daemon| daemon.pid == pid) {
             if let Some(daemon) = self.daemon.take() {
-                self.hear_last_words(&daemon);
+                self.serve_last_requests(&daemon);
                 self.daemon_ended(&daemon, ended);
             }
             self.suspect_orphans();
-        } else if self.keepers.remove(&pid).is_some() {
+        } else if self.keepers.remove(&pid) {
             fault::point("yard.reaped");
-            self.obituaries.push(ExitNotice { pid, how: describe(ended) });
-            // One that left in order has seen its pen empty.
+            self.exit_notices.push(ExitNotice { pid, how: Status::from(ended).to_string() });
+            // A keeper that exits with 0 has seen its pen empty.
             if ended != WaitStatus::Code(0) {
                 self.suspect_orphans();
             }
         }
-        // Anyone else is an orphan that ended by itself.
+        // Any other child is an orphan that ended by itself.
     }
 
     fn suspect_orphans(&mut self) {
@@ -451,37 +425,33 @@ impl YardServer {
         }
     }
 
-    /// Ends those who fell to us; then tells of the keepers whose they were.
-    fn end_orphans(&mut self) -> io::Result<()> {
+    /// Ends orphans. Once they are gone, or take too long, reports the exit of the keepers that they belonged to.
+    fn end_orphans(&mut self) {
         let mut left = Vec::new();
         if let Some(since) = self.orphans_since {
             match self.end_some_orphans(since + GRACE) {
-                Ok(OrphansLeft::Nobody) => {
+                Ok(OrphansLeft::None) => {
                     self.orphans = None;
                     self.orphans_since = None;
                 }
-                Ok(OrphansLeft::Asked) => {}
-                Ok(OrphansLeft::These(these)) => left = these,
+                Ok(OrphansLeft::Terminating) => {}
+                Ok(OrphansLeft::Alive(alive)) => left = alive,
                 Err(error) => {
-                    complain(&format!("orphans can't be ended: {error}"));
+                    log(&format!("can't end orphans: {error}"));
                     left.push(error.to_string());
                 }
             }
             if self.orphans_since.is_some() && since.elapsed() < PATIENCE {
-                return Ok(());
+                return;
             }
         }
-        for ExitNotice { pid, how } in std::mem::take(&mut self.obituaries) {
-            self.tell_daemon(&YardReport::KeeperEnded {
-                pid,
-                how: how.clone(),
-                left: left.clone(),
-            });
+        for notice in std::mem::take(&mut self.exit_notices) {
+            let ExitNotice { pid, how } = notice.clone();
+            self.report(&YardReport::KeeperEnded { pid, how, left: left.clone() });
             if !left.is_empty() {
-                self.obituaries.push(ExitNotice { pid, how });
+                self.exit_notices.push(notice);
             }
         }
-        Ok(())
     }
 
     fn end_some_orphans(&mut self, kill_at: Instant) -> io::Result<OrphansLeft> {
@@ -489,7 +459,7 @@ impl YardServer {
             Some(orphans) => orphans,
             none => {
                 let daemon = self.daemon.as_ref().map(|daemon| daemon.pid);
-                let known = self.keepers.keys().copied().chain(daemon).collect::<Vec<_>>();
+                let known = self.keepers.iter().copied().chain(daemon).collect::<Vec<_>>();
                 none.insert(Orphans::gather(&self.home_id, &known)?)
             }
         };
@@ -500,72 +470,59 @@ impl YardServer {
         left
     }
 
-    // Visitors.
+    // Clients.
 
-    fn hear_visitors(&mut self) {
+    fn serve_clients(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while let Ok(socket) = rustix::net::accept_with(&self.listener, flags) {
-            if self.visitors.len() < VISITORS {
-                self.visitors.push(Channel::new(socket, LONGEST_REQUEST));
+            if self.clients.len() < CLIENTS {
+                self.clients.push(Channel::new(socket, LONGEST_REQUEST));
             }
         }
-        let mut gone = HashSet::new();
-        for place in 0..self.visitors.len() {
-            match self.visitors[place].receive() {
+        for client in std::mem::take(&mut self.clients) {
+            match client.receive() {
                 Ok(Received::Nothing) => {}
-                Ok(Received::End) | Err(_) => drop(gone.insert(place)),
-                Ok(Received::Message(bytes, _)) => self.answer(place, &bytes),
+                Ok(Received::End) | Err(_) => continue,
+                Ok(Received::Message(bytes, _)) => self.answer(&client, &bytes),
             }
+            self.clients.push(client);
         }
-        let mut place = 0;
-        self.visitors.retain(|_| {
-            place += 1;
-            !gone.contains(&(place - 1))
-        });
     }
 
-    fn answer(&mut self, place: usize, bytes: &[u8]) {
+    fn answer(&mut self, client: &Channel, bytes: &[u8]) {
         match YardRequest::decode(bytes) {
             Ok(YardRequest::Start) if self.daemon.is_none() => {
-                self.told_to_go = false;
+                self.terminating = false;
                 self.future = AfterDaemon::Serve;
-                self.backoff.forgive();
+                self.backoff.reset();
                 self.start_at = Some(Instant::now());
                 self.start_daemon_if_due();
             }
             Ok(YardRequest::Start) => {
                 self.wanted_again = self.future == AfterDaemon::Leave;
-                self.told_to_go = false;
+                self.terminating = false;
             }
             Ok(YardRequest::Status) => {}
-            // Only the daemon says anything else, and not here.
+            // The other requests are the daemon's, and don't come over this socket.
             _ => return,
         }
-        let status = self.status().encode();
-        // A visitor that does not read its answer doesn't want it.
-        let _told = self.visitors[place].send(&status, &[]);
+        // A client that does not read gets no answer.
+        let _delivery = client.send(&self.status().encode(), &[]);
     }
 
     fn status(&self) -> YardReport {
         YardReport::Status {
             pid: rustix::process::getpid().as_raw_pid(),
             daemon: self.daemon.as_ref().map(|daemon| daemon.pid),
-            keepers: self.keepers.keys().copied().collect(),
+            keepers: self.keepers.iter().copied().collect(),
             version: VERSION,
         }
     }
 }
 
-fn describe(ended: WaitStatus) -> String {
-    match ended {
-        WaitStatus::Code(code) => format!("exited with code {code}"),
-        WaitStatus::Signal { signal, .. } => format!("ended by signal {signal}"),
-    }
-}
-
-/// A line for the yard's log, which is its standard error.
-pub(super) fn complain(text: &str) {
+/// Writes a line to the yard's log, which is its standard error.
+pub(super) fn log(text: &str) {
     let line = format!("kennel-yard: {text}\n");
-    // Nobody is left to tell if this fails.
+    // An error can't be logged.
     let _written = rustix::io::write(rustix::stdio::stderr().as_fd(), line.as_bytes());
 }

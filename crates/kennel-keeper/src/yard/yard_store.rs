@@ -1,6 +1,6 @@
-//! What a daemon leaves with the yard for the next one: files in memory, by name.
+//! Files in memory that a daemon stores in the yard for the next daemon.
 //!
-//! The yard does not look into them: there are environments in there.
+//! The yard does not read them: they contain environments.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,46 +10,45 @@ use kennel_pen::wire::{Channel, Delivery, WireMessage};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::FdFlags;
 
-use super::serve::complain;
+use super::serve::log;
 use crate::fault;
 use crate::protocol::YardReport;
 
-/// The most that is kept: each is a descriptor.
+/// The maximum number of files. Each takes a descriptor.
 const MOST: usize = 4096;
-/// How many are told at once: a socket has room for so many.
+/// The maximum number of files in one answer, which must fit into the socket.
 const AT_ONCE: usize = 50;
 
-/// See the module.
+/// The stored files by name.
 #[derive(Debug, Default)]
 pub(super) struct YardStore(BTreeMap<String, OwnedFd>);
 
 impl YardStore {
-    /// Keeps something, instead of what was kept under this name.
+    /// Stores a file. It replaces one of the same name.
     pub(super) fn keep(&mut self, name: String, descriptors: Vec<OwnedFd>) {
         if self.0.len() >= MOST && !self.0.contains_key(&name) {
-            return complain(&format!("{name} is not kept: {MOST} others are"));
+            return log(&format!("can't store {name}: {MOST} files are already stored"));
         }
         match descriptors.into_iter().next() {
             Some(file) => drop(self.0.insert(name, file)),
-            None => complain(&format!("{name} came without its descriptor, and is not kept")),
+            None => log(&format!("can't store {name}: its descriptor is missing")),
         }
         fault::point("yard.kept");
     }
 
-    /// It is not needed any more.
     pub(super) fn forget(&mut self, name: &str) {
         self.0.remove(name);
     }
 
-    /// Tells a daemon of some, in the order of their names.
-    pub(super) fn tell(&self, daemon: &Channel, after: &str) {
+    /// Sends some files to the daemon, in the order of their names.
+    pub(super) fn send(&self, daemon: &Channel, after: &str) {
         let send = |report: &YardReport, file: &[&OwnedFd]| {
             let files: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
             match daemon.send(&report.encode(), &files) {
                 Ok(Delivery::Sent) => true,
                 Ok(_) => false,
                 Err(error) => {
-                    complain(&format!("the daemon can't be told what is kept: {error}"));
+                    log(&format!("can't send stored files to the daemon: {error}"));
                     false
                 }
             }
@@ -63,7 +62,7 @@ impl YardStore {
         send(&YardReport::KeptAll, &[]);
     }
 
-    /// As text for the next program of this process, which gets the descriptors too.
+    /// Returns the state for the next program of this process, and lets it inherit the descriptors.
     pub(super) fn hand_on(&self) -> io::Result<String> {
         let mut text = Vec::new();
         for (name, file) in &self.0 {
@@ -73,7 +72,7 @@ impl YardStore {
         Ok(text.join(" "))
     }
 
-    /// There is no next program: nothing may leak into what this one starts.
+    /// Undoes [`Self::hand_on`]: processes that this program starts inherit nothing.
     pub(super) fn take_back(&self) -> io::Result<()> {
         for file in self.0.values() {
             rustix::io::fcntl_setfd(file, FdFlags::CLOEXEC)?;
@@ -81,17 +80,16 @@ impl YardStore {
         Ok(())
     }
 
-    /// From the text of the former program.
+    /// Parses the state of the former program.
     pub(super) fn parse(text: &str) -> io::Result<Self> {
-        let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "not what a former yard keeps");
-        let mut kept = Self::default();
+        let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "invalid list of stored files");
+        let mut store = Self::default();
         for part in text.split(' ').filter(|part| !part.is_empty()) {
             let (name, number) = part.rsplit_once('=').ok_or_else(wrong)?;
             let number = number.parse().map_err(|_| wrong())?;
-            kept.0.insert(name.to_owned(), kennel_sys::descriptor::adopt(number)?);
+            store.0.insert(name.to_owned(), kennel_sys::process::adopt_descriptor(number)?);
         }
-        kept.take_back()?;
-        Ok(kept)
+        Ok(store)
     }
 }
 
@@ -103,27 +101,27 @@ mod tests {
     use crate::client::YardClient;
 
     #[test]
-    fn what_is_kept_is_told_until_it_is_forgotten() {
-        let mut kept = YardStore::default();
+    fn a_stored_file_is_sent_until_it_is_removed() {
+        let mut store = YardStore::default();
         for name in ["a", "b", "c"] {
-            kept.keep(name.to_owned(), vec![File::open("/dev/null").unwrap().into()]);
+            store.keep(name.to_owned(), vec![File::open("/dev/null").unwrap().into()]);
         }
-        kept.keep("d".to_owned(), Vec::new());
-        kept.forget("b");
-        kept.forget("nobody");
+        store.keep("d".to_owned(), Vec::new());
+        store.forget("b");
+        store.forget("unknown");
         let (ours, theirs) = Channel::pair().unwrap();
-        kept.tell(&Channel::new(ours, 1 << 16), "");
+        store.send(&Channel::new(ours, 1 << 16), "");
         let daemon = YardClient::over(theirs);
-        let mut told = Vec::new();
-        while let Ok(Some((report, files))) = daemon.receive_with_descriptors() {
-            told.push((report, files.len()));
+        let mut received = Vec::new();
+        while let Ok(Some((report, files))) = daemon.receive() {
+            received.push((report, files.len()));
         }
         let one = |name: &str| (YardReport::Kept { name: name.to_owned() }, 1);
-        assert_eq!(told, [one("a"), one("c"), (YardReport::KeptAll, 0)]);
+        assert_eq!(received, [one("a"), one("c"), (YardReport::KeptAll, 0)]);
     }
 
     #[test]
-    fn nonsense_of_a_former_program_is_refused() {
+    fn an_invalid_list_of_a_former_program_is_refused() {
         assert!(YardStore::parse("").unwrap().0.is_empty());
         assert!(YardStore::parse("a").is_err());
         assert!(YardStore::parse("a=x").is_err());

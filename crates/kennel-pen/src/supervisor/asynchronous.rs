@@ -7,7 +7,7 @@ use std::io;
 
 use kennel_sys::fault::{CallError, call};
 use kennel_sys::identity::ProcessIdentity;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::AsFd;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
@@ -20,9 +20,6 @@ use crate::wire::MalformedMessage;
 
 impl SupervisorProgram {
     /// As [`SupervisorProgram::launch`], without blocking the runtime.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub async fn launch_async(
         &self,
         launch: PenLaunch,
@@ -84,7 +81,7 @@ impl AsyncSupervisorHandle {
         Ok(Self { handle, socket })
     }
 
-    async fn next_report(&mut self) -> Result<(SupervisorReport, Vec<OwnedFd>), SupervisorError> {
+    async fn next_report(&mut self) -> Result<SupervisorReport, SupervisorError> {
         loop {
             let ready = self.socket.readable().await;
             ready.map_err(|error| CallError::new("epoll_wait", error))?;
@@ -112,21 +109,15 @@ impl AsyncSupervisorHandle {
     }
 
     /// The next event. No event is lost if the future is dropped.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub async fn next_event(&mut self) -> Result<SupervisorEvent, SupervisorError> {
-        let (report, descriptors) = match self.handle.reports.pop_front() {
-            Some(report) => (report, Vec::new()),
+        let report = match self.handle.reports.pop_front() {
+            Some(report) => report,
             None => self.next_report().await?,
         };
-        self.handle.event(report, descriptors)
+        self.handle.event(report)
     }
 
     /// Waits until no process is left.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub async fn wait_gone(&mut self) -> Result<SupervisedEnd, SupervisorError> {
         loop {
             if let SupervisorEvent::Gone(end) = self.next_event().await? {
@@ -136,13 +127,10 @@ impl AsyncSupervisorHandle {
     }
 
     /// As [`SupervisorHandle::processes`].
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub async fn processes(&mut self) -> Result<Vec<PenProcess>, SupervisorError> {
         self.handle.request(&SupervisorRequest::Processes)?;
         loop {
-            match self.next_report().await?.0 {
+            match self.next_report().await? {
                 SupervisorReport::Processes(processes) => return Ok(processes),
                 other => self.handle.keep(other)?,
             }
@@ -150,13 +138,10 @@ impl AsyncSupervisorHandle {
     }
 
     /// As [`SupervisorHandle::usage`].
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub async fn usage(&mut self) -> Result<PenUsage, SupervisorError> {
         self.handle.request(&SupervisorRequest::Usage)?;
         loop {
-            match self.next_report().await?.0 {
+            match self.next_report().await? {
                 SupervisorReport::Usage(usage) => return Ok(usage),
                 other => self.handle.keep(other)?,
             }

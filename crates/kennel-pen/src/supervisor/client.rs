@@ -12,23 +12,23 @@ use kennel_sys::clone::{self, ChildSpec, GateOutcome};
 use kennel_sys::fault::{CallError, call};
 use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::reap;
+use kennel_types::PenKind;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
 
 use super::message::{
     MAX_REPORT, PenLaunch, SupervisorEvent, SupervisorFailure, SupervisorReport, SupervisorRequest,
 };
 use super::role::{SUPERVISOR, SUPERVISOR_OF_NAMESPACE};
-use crate::command::{AgentEnds, CallerEnds, open_streams};
+use crate::command::{AgentEnds, CallerEnds, open_null, open_streams};
 use crate::launch::LaunchError;
 use crate::name::PenName;
 use crate::pen::{Woken, poll};
 use crate::process::{PenProcess, PenUsage};
 use crate::supervise::SupervisedEnd;
 use crate::wire::{Channel, Delivery, MalformedMessage, Received, WireMessage};
-use kennel_types::PenKind;
 
 /// Why a supervisor did not do what was requested.
 #[derive(Debug, thiserror::Error)]
@@ -147,8 +147,7 @@ impl SupervisorProgram {
         socket: BorrowedFd<'_>,
     ) -> Result<OwnedFd, SupervisorError> {
         let failed = |source| SupervisorError::Start { program: self.path.clone(), source };
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let null = call("open /dev/null", || rustix::fs::open("/dev/null", flags, Mode::empty()))?;
+        let null = call("open /dev/null", open_null)?;
         let role = if launch.kind == PenKind::Pidns { SUPERVISOR_OF_NAMESPACE } else { SUPERVISOR };
         let c_string = |text: &OsStr| {
             CString::new(text.as_bytes())
@@ -202,7 +201,7 @@ impl GatedLaunch {
     #[must_use]
     pub fn identity(&self) -> &ProcessIdentity {
         // A GatedLaunch is only created from the event `Born`.
-        &self.handle.agent.as_ref().expect("a gated process was born").1
+        self.handle.agent.as_ref().expect("a gated process was born")
     }
 
     /// The name of the pen.
@@ -220,9 +219,6 @@ impl GatedLaunch {
     }
 
     /// As [`Self::open`], and also returns this program's ends of the agent's streams.
-    ///
-    /// # Errors
-    /// As for [`Self::open`].
     pub fn open_with_ends(
         mut self,
         deadline: Instant,
@@ -241,10 +237,11 @@ pub struct SupervisorHandle {
     pub(crate) channel: Channel,
     process: Option<OwnedFd>,
     name: PenName,
-    agent: Option<(OwnedFd, ProcessIdentity)>,
+    agent: Option<ProcessIdentity>,
     cgroup: Option<PathBuf>,
     /// Reports that arrived while an answer was awaited.
     pub(crate) reports: VecDeque<SupervisorReport>,
+    /// Whether nothing of the pen is left: it was removed, or nothing was ever run.
     over: bool,
 }
 
@@ -273,25 +270,13 @@ impl SupervisorHandle {
     /// The agent's process, once it was born.
     #[must_use]
     pub fn identity(&self) -> Option<&ProcessIdentity> {
-        self.agent.as_ref().map(|(_, identity)| identity)
-    }
-
-    /// A pidfd of the agent, once it was born.
-    #[must_use]
-    pub fn agent_pidfd(&self) -> Option<BorrowedFd<'_>> {
-        self.agent.as_ref().map(|(pidfd, _)| pidfd.as_fd())
+        self.agent.as_ref()
     }
 
     /// The folder of the pen's cgroup, if it has one.
     #[must_use]
     pub fn cgroup_path(&self) -> Option<&Path> {
         self.cgroup.as_deref()
-    }
-
-    /// Whether nothing of the pen is left: it was removed, or nothing was ever run.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.over
     }
 
     pub(crate) fn request(&self, request: &SupervisorRequest) -> Result<(), SupervisorError> {
@@ -303,22 +288,18 @@ impl SupervisorHandle {
     }
 
     /// Receives one report, without waiting.
-    pub(crate) fn receive(
-        &mut self,
-    ) -> Result<Option<(SupervisorReport, Vec<OwnedFd>)>, SupervisorError> {
+    pub(crate) fn receive(&mut self) -> Result<Option<SupervisorReport>, SupervisorError> {
         match call("recvmsg", || self.channel.receive())? {
             Received::Nothing => Ok(None),
             Received::End => Err(SupervisorError::Died),
-            Received::Message(bytes, descriptors) => {
-                Ok(Some((SupervisorReport::decode(&bytes)?, descriptors)))
-            }
+            Received::Message(bytes, _) => Ok(Some(SupervisorReport::decode(&bytes)?)),
         }
     }
 
     fn next_report(
         &mut self,
         deadline: Instant,
-    ) -> Result<Option<(SupervisorReport, Vec<OwnedFd>)>, SupervisorError> {
+    ) -> Result<Option<SupervisorReport>, SupervisorError> {
         loop {
             if let Some(report) = self.receive()? {
                 return Ok(Some(report));
@@ -334,7 +315,6 @@ impl SupervisorHandle {
     pub(crate) fn event(
         &mut self,
         report: SupervisorReport,
-        descriptors: Vec<OwnedFd>,
     ) -> Result<SupervisorEvent, SupervisorError> {
         let event = match report {
             SupervisorReport::Event(event) => event,
@@ -348,8 +328,7 @@ impl SupervisorHandle {
         };
         match &event {
             SupervisorEvent::Born { identity, cgroup } => {
-                let pidfd = descriptors.into_iter().next().ok_or(MalformedMessage)?;
-                self.agent = Some((pidfd, identity.clone()));
+                self.agent = Some(identity.clone());
                 self.cgroup.clone_from(cgroup);
             }
             SupervisorEvent::Gone(_) => {
@@ -371,18 +350,12 @@ impl SupervisorHandle {
         deadline: Instant,
     ) -> Result<Option<SupervisorEvent>, SupervisorError> {
         if let Some(report) = self.reports.pop_front() {
-            return self.event(report, Vec::new()).map(Some);
+            return self.event(report).map(Some);
         }
-        match self.next_report(deadline)? {
-            Some((report, descriptors)) => self.event(report, descriptors).map(Some),
-            None => Ok(None),
-        }
+        self.next_report(deadline)?.map(|report| self.event(report)).transpose()
     }
 
     /// Waits until no process is left. Returns nothing if the deadline passes first.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub fn wait_gone(
         &mut self,
         deadline: Instant,
@@ -397,47 +370,31 @@ impl SupervisorHandle {
     }
 
     /// Lets the process become the program, once it was born.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub fn open(&self) -> Result<(), SupervisorError> {
         self.request(&SupervisorRequest::Open)
     }
 
     /// Requests the end: TERM to every process, KILL after `grace`, or after the grace of the launch. The
     /// supervisor carries it out even if this process dies.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub fn stop(&self, grace: Option<Duration>) -> Result<(), SupervisorError> {
         self.request(&SupervisorRequest::Stop(grace))
     }
 
     /// Requests the end at once.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub fn kill(&self) -> Result<(), SupervisorError> {
         self.request(&SupervisorRequest::Kill)
     }
 
     /// Sends a signal to every process in the pen.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub fn signal(&self, signal: Signal) -> Result<(), SupervisorError> {
         self.request(&SupervisorRequest::Signal(signal.as_raw()))
     }
 
     /// Lists the processes in the pen.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub fn processes(&mut self, deadline: Instant) -> Result<Vec<PenProcess>, SupervisorError> {
         self.request(&SupervisorRequest::Processes)?;
         loop {
-            let (report, _) = self.next_report(deadline)?.ok_or(SupervisorError::Silent)?;
-            match report {
+            match self.next_report(deadline)?.ok_or(SupervisorError::Silent)? {
                 SupervisorReport::Processes(processes) => return Ok(processes),
                 other => self.keep(other)?,
             }
@@ -445,14 +402,10 @@ impl SupervisorHandle {
     }
 
     /// Returns what the pen uses and has used.
-    ///
-    /// # Errors
-    /// See [`SupervisorError`].
     pub fn usage(&mut self, deadline: Instant) -> Result<PenUsage, SupervisorError> {
         self.request(&SupervisorRequest::Usage)?;
         loop {
-            let (report, _) = self.next_report(deadline)?.ok_or(SupervisorError::Silent)?;
-            match report {
+            match self.next_report(deadline)?.ok_or(SupervisorError::Silent)? {
                 SupervisorReport::Usage(usage) => return Ok(usage),
                 other => self.keep(other)?,
             }

@@ -4,17 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kennel_sys::identity::ProcessIdentity;
+use kennel_types::PenKind;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
 use crate::launch::LaunchError;
 use crate::name::PenName;
 use crate::process::{PenProcess, PenUsage};
-use crate::status::Status;
 use crate::supervise::{PenEvent, SupervisedEnd};
 use crate::wire::{WireMessage, optional_os_path};
-use kennel_types::PenKind;
-use kennel_types::Survivor;
 
 /// The largest report: a list of thousands of processes fits.
 pub(crate) const MAX_REPORT: usize = 128 * 1024;
@@ -26,13 +24,17 @@ pub(crate) const MAX_REQUEST: usize = 256;
 pub struct PenLaunch {
     pub(crate) name: PenName,
     pub(crate) command: Command,
-    pub(crate) kind: PenKind,
-    pub(crate) linger: Duration,
-    pub(crate) grace: Duration,
+    /// The kind of pen. The default is [`PenKind::Auto`].
+    pub kind: PenKind,
+    /// How long processes may go on after the agent's exit. The default is 2 s.
+    pub linger: Duration,
+    /// How long a stop waits between TERM and KILL. The default is 10 s.
+    pub grace: Duration,
     /// Whether the streams are a terminal. Set when they are opened.
     pub(crate) terminal: bool,
-    /// The number of the supervisor's call that fails, and its errno, for tests.
-    pub(crate) fault: Option<(u32, i32)>,
+    /// For tests with the feature `faults`: the number of the supervisor's call that fails, and its errno.
+    #[doc(hidden)]
+    pub fault: Option<(u32, i32)>,
 }
 
 impl PenLaunch {
@@ -48,35 +50,6 @@ impl PenLaunch {
             terminal: false,
             fault: None,
         }
-    }
-
-    /// Sets the kind of pen. The default is [`PenKind::Auto`].
-    #[must_use]
-    pub fn kind(mut self, kind: PenKind) -> Self {
-        self.kind = kind;
-        self
-    }
-
-    /// Sets how long processes may go on after the agent's exit. The default is 2 s.
-    #[must_use]
-    pub fn linger(mut self, linger: Duration) -> Self {
-        self.linger = linger;
-        self
-    }
-
-    /// Sets how long a stop waits between TERM and KILL. The default is 10 s.
-    #[must_use]
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
-        self
-    }
-
-    /// Lets the nth call of the launch fail, in a build with the feature `faults`.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn fault(mut self, nth: u32, errno: i32) -> Self {
-        self.fault = Some((nth, errno));
-        self
     }
 }
 
@@ -123,7 +96,7 @@ pub(crate) enum SupervisorFailure {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub enum SupervisorEvent {
-    /// The process exists and waits for [`super::SupervisorHandle::open`]. Its pidfd comes along.
+    /// The process exists and waits for [`super::SupervisorHandle::open`].
     Born {
         /// The process.
         identity: ProcessIdentity,
@@ -135,27 +108,10 @@ pub enum SupervisorEvent {
     Running,
     /// A stop or a kill was accepted and is under way.
     Ending,
-    /// The agent has exited. Processes that it started may still run.
-    Exited(Status),
-    /// The agent left these processes behind. Their linger is over, and they are being terminated.
-    LeftBehind(Vec<PenProcess>),
-    /// These processes could not be killed so far. The supervisor keeps trying.
-    StillAlive(Vec<Survivor>),
-    /// Something failed in the supervisor, which goes on.
-    Trouble(String),
+    /// The supervising loop reports something.
+    Pen(PenEvent),
     /// No process is left, and the pen is removed.
     Gone(SupervisedEnd),
-}
-
-impl From<PenEvent> for SupervisorEvent {
-    fn from(event: PenEvent) -> Self {
-        match event {
-            PenEvent::Exited(status) => Self::Exited(status),
-            PenEvent::LeftBehind(processes) => Self::LeftBehind(processes),
-            PenEvent::StillAlive(survivors) => Self::StillAlive(survivors),
-            PenEvent::Trouble(text) => Self::Trouble(text),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -164,9 +120,11 @@ mod tests {
 
     use super::*;
     use crate::program::ExecError;
+    use crate::status::Status;
     use crate::wire::MalformedMessage;
     use kennel_sys::fault::CallError;
     use kennel_sys::identity::Birth;
+    use kennel_types::Survivor;
     use proptest::prelude::*;
 
     #[test]
@@ -203,24 +161,19 @@ mod tests {
             SupervisorEvent::Born { identity, cgroup: Some(path()) },
             SupervisorEvent::Running,
             SupervisorEvent::Ending,
-            SupervisorEvent::Exited(Status::Code(3)),
-            SupervisorEvent::Exited(Status::Unknown("gone".into())),
-            SupervisorEvent::LeftBehind(vec![process()]),
-            SupervisorEvent::StillAlive(vec![survivor()]),
-            SupervisorEvent::Trouble("t".into()),
+            SupervisorEvent::Pen(PenEvent::Exited(Status::Code(3))),
+            SupervisorEvent::Pen(PenEvent::Exited(Status::Unknown("gone".into()))),
+            SupervisorEvent::Pen(PenEvent::LeftBehind(vec![process()])),
+            SupervisorEvent::Pen(PenEvent::StillAlive(vec![survivor()])),
+            SupervisorEvent::Pen(PenEvent::Trouble("t".into())),
             SupervisorEvent::Gone(end),
         ];
         let reports = [
             launch(ExecError::NotInPath { program: "p".into(), searched: "/bin".into() }.into()),
-            launch(ExecError::NotFound { path: path(), source: source() }.into()),
-            launch(ExecError::NotExecutable { path: path(), source: source() }.into()),
             launch(
-                ExecError::BadInterpreter { path: path(), interpreter: path(), source: source() }
-                    .into(),
+                ExecError::File { path: path(), why: "not found".into(), source: source() }.into(),
             ),
-            launch(ExecError::NotAProgram { path: path(), source: source() }.into()),
             launch(ExecError::BadFolder { folder: path(), source: source() }.into()),
-            launch(ExecError::Other { path: path(), source: source() }.into()),
             launch(CallError::new("clone3", source()).on("it").into()),
             launch(LaunchError::Nul { what: "argument".into(), value: "a\0b".into() }),
             launch(LaunchError::VariableName { name: "a=b".into() }),

@@ -6,13 +6,14 @@
 //!               \___________________________\_ Failed        \____ see `supervise.rs` ____/
 //! ```
 
-use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::fs;
+use std::io;
 use std::time::{Duration, Instant};
 
 use kennel_sys::clone::ResourceLimit;
 use kennel_sys::fault::CallError;
 use kennel_sys::namespace::NamespaceInit;
+use kennel_types::PenKind;
 use rustix::event::PollFd;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Resource, Rlimit, Signal};
@@ -28,7 +29,6 @@ use crate::supervise::{
     PenEvent, SupervisedPen, Supervisor, create_pen, end_failed_launch, with_causes,
 };
 use crate::wire::{Channel, Delivery, QueuedChannel, Received, WireMessage};
-use kennel_types::PenKind;
 
 /// How long the program may take for the next step of a launch.
 const CALLER: Duration = Duration::from_secs(60);
@@ -142,7 +142,7 @@ fn launch_into(
         .map_err(SupervisorFailure::Launch)?;
     let born = SupervisorEvent::Born { identity: gated.identity().clone(), cgroup };
     let born = SupervisorReport::Event(born).encode();
-    let delivery = caller.channel.channel().send(&born, gated.pidfd().as_slice());
+    let delivery = caller.channel.channel().send(&born, &[]);
     if delivery.map_err(call("sendmsg"))? != Delivery::Sent {
         return Ok(false);
     }
@@ -205,11 +205,7 @@ impl SupervisorCaller {
         if request != SupervisorRequest::Launch {
             return Err(malformed());
         }
-        let mut file = File::from(next()?);
-        file.rewind()?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let launch = PenLaunch::decode(&bytes).map_err(|_| malformed())?;
+        let launch = PenLaunch::from_memfd(next()?)?;
         if launch.command.argv.is_empty() {
             return Err(malformed());
         }
@@ -256,7 +252,7 @@ impl SupervisorCaller {
 }
 
 fn trouble(text: String) -> SupervisorReport {
-    SupervisorReport::Event(SupervisorEvent::Trouble(text))
+    SupervisorReport::Event(SupervisorEvent::Pen(PenEvent::Trouble(text)))
 }
 
 impl Supervisor for SupervisorCaller {
@@ -287,6 +283,6 @@ impl Supervisor for SupervisorCaller {
     }
 
     fn report(&mut self, event: PenEvent) {
-        self.send(&SupervisorReport::Event(event.into()));
+        self.send(&SupervisorReport::Event(SupervisorEvent::Pen(event)));
     }
 }

@@ -5,15 +5,14 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use kennel_sys::clone::{self, ChildSpec};
-use kennel_sys::namespace::{NamespaceInit, enter_new_pid_namespace};
+use kennel_sys::namespace::{NamespaceInit, enter_new_pid_namespace, settle_as_init};
 use kennel_sys::reap;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
 
 use super::message::{MAX_REQUEST, SupervisorFailure, SupervisorReport};
 use super::process::{OwnEnvironment, serve};
-use crate::namespace;
+use crate::command::open_null;
 use crate::pen::poll;
 use crate::wire::{Channel, WireMessage};
 
@@ -50,10 +49,6 @@ fn take_socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn open_null() -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
-}
-
 fn supervise(namespace: Option<NamespaceInit>) -> io::Result<()> {
     let channel = Channel::new(take_socket()?, MAX_REQUEST);
     let own = OwnEnvironment::set_up(namespace)?;
@@ -62,7 +57,7 @@ fn supervise(namespace: Option<NamespaceInit>) -> io::Result<()> {
 
 /// As the init of a new pid namespace: sets up its own `/proc`, then supervises as usual.
 fn supervise_as_init() -> io::Result<()> {
-    match namespace::settle_as_init() {
+    match settle_as_init() {
         Ok(init) => supervise(Some(init)),
         Err(error) => refuse(&format!("can't set up /proc for the pid namespace: {error}")),
     }

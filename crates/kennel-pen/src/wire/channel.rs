@@ -54,9 +54,6 @@ pub enum Delivery {
 
 impl Channel {
     /// Creates a pair of connected sockets that never block.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
@@ -95,9 +92,6 @@ impl Channel {
     }
 
     /// Receives the next message, without waiting.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn receive(&self) -> io::Result<Received> {
         BUFFER.with_borrow_mut(|buffer| {
             if buffer.len() < self.longest {

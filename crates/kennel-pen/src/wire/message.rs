@@ -3,6 +3,10 @@
 //! The format is [postcard]. A receiver ignores bytes that follow what it knows, and a variant keeps its
 //! position for ever: new variants are added at the end of an enum, never in between.
 
+use std::fs::File;
+use std::io::{self, Read, Seek};
+
+use rustix::fd::OwnedFd;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,11 +24,16 @@ pub trait WireMessage: Serialize + DeserializeOwned {
     }
 
     /// The message from bytes.
-    ///
-    /// # Errors
-    /// The bytes are not a message of this type.
     fn decode(bytes: &[u8]) -> Result<Self, MalformedMessage> {
         postcard::from_bytes(bytes).map_err(|_| MalformedMessage)
+    }
+
+    /// Reads the message in a memfd.
+    fn from_memfd(memfd: OwnedFd) -> io::Result<Self> {
+        let (mut file, mut bytes) = (File::from(memfd), Vec::new());
+        file.rewind()?;
+        file.read_to_end(&mut bytes)?;
+        Self::decode(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 }
 
@@ -36,17 +45,11 @@ pub mod os_path {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     /// Writes the bytes of the path.
-    ///
-    /// # Errors
-    /// Those of the serializer.
     pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
         path.as_os_str().serialize(serializer)
     }
 
     /// Reads the bytes of a path.
-    ///
-    /// # Errors
-    /// Those of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
         OsString::deserialize(deserializer).map(PathBuf::from)
     }
@@ -60,9 +63,6 @@ pub mod optional_os_path {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     /// Writes the bytes of the path, if there is one.
-    ///
-    /// # Errors
-    /// Those of the serializer.
     pub fn serialize<S: Serializer>(
         path: &Option<PathBuf>,
         serializer: S,
@@ -71,9 +71,6 @@ pub mod optional_os_path {
     }
 
     /// Reads the bytes of a path, if there is one.
-    ///
-    /// # Errors
-    /// Those of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<PathBuf>, D::Error> {

@@ -39,7 +39,7 @@ fn walk_from(first: u32, kind: PenKind, in_holder: bool, terminal: bool) -> Vec<
         }
         let mut order = home.order(kind, command);
         if in_holder {
-            order = order.fault(nth, Errno::IO.raw_os_error());
+            order.fault = Some((nth, Errno::IO.raw_os_error()));
         } else {
             fault::arm(nth, Errno::IO.raw_os_error());
         }

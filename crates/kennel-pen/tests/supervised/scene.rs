@@ -49,7 +49,9 @@ impl TestHome {
 
     pub(crate) fn order(&self, kind: PenKind, command: Command) -> PenLaunch {
         let name = PenName::random(self.home.clone()).expect("random bytes");
-        PenLaunch::new(name, command).kind(kind).linger(Duration::from_millis(100))
+        let mut launch = PenLaunch::new(name, command);
+        (launch.kind, launch.linger) = (kind, Duration::from_millis(100));
+        launch
     }
 
     pub(crate) fn launch(

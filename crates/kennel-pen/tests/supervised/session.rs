@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use kennel_pen::PenKind;
+use kennel_pen::supervise::PenEvent;
 use kennel_pen::supervisor::SupervisorEvent;
 use kennel_pen::{Command, ResourceLimit, Status, StdStream, StdStreams};
 use kennel_testing::eventually;
@@ -50,7 +51,8 @@ fn a_stop_is_carried_out_when_its_caller_is_gone() {
     for kind in TestHome::kinds() {
         let home = TestHome::new();
         let command = home.agent(&["ignore-term", "2"]);
-        let order = home.order(kind, command).grace(Duration::from_secs(3600));
+        let mut order = home.order(kind, command);
+        order.grace = Duration::from_secs(3600);
         let held =
             TestHome::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
         eventually("all are up", || home.pids().len() == 3);
@@ -166,7 +168,7 @@ fn what_is_left_behind_is_told() {
         let mut left = Vec::new();
         loop {
             match held.next_event(soon()).expect("the holder lives").expect("an event") {
-                SupervisorEvent::LeftBehind(members) => left = members,
+                SupervisorEvent::Pen(PenEvent::LeftBehind(members)) => left = members,
                 SupervisorEvent::Gone(gone) => {
                     break assert_eq!(gone.status, Some(Status::Code(0)));
                 }

@@ -86,7 +86,7 @@ impl YardStatus {
             Err(error) if is_busy(&error) => return Ok(Some(())),
             Err(error) => return Err(CommandError::setup(error)),
         };
-        match yard.send(&YardRequest::Start, &[]) {
+        match yard.send(&YardRequest::Start) {
             Ok(()) => Ok(Some(())),
             // It has just exited.
             Err(KeeperClientError::Closed) => Ok(None),
@@ -99,11 +99,11 @@ impl YardStatus {
     /// Fetches the status; none if there is no yard.
     pub(crate) fn fetch(home: &HomeDir) -> anyhow::Result<Option<Self>> {
         let Some(yard) = reach(home)? else { return Ok(None) };
-        yard.send(&YardRequest::Status, &[])?;
+        yard.send(&YardRequest::Status)?;
         let deadline = Instant::now() + YARD_TIMEOUT;
         loop {
             match yard.receive()? {
-                Some(YardReport::Status { pid, daemon, keepers, .. }) => {
+                Some((YardReport::Status { pid, daemon, keepers, .. }, _)) => {
                     return Ok(Some(Self { pid, daemon, keepers: keepers.len() }));
                 }
                 Some(_) => {}

@@ -5,11 +5,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kennel_pen::PenKind;
+use kennel_pen::supervise::PenEvent;
 use kennel_pen::supervisor::{
     PenLaunch, SupervisorError, SupervisorEvent, SupervisorHandle, SupervisorProgram,
 };
 use kennel_pen::{Command, HomeId, PenName, Status};
-use kennel_sys::fork::{Forked, fork_alone};
+use kennel_sys::process::{Forked, fork_alone};
 use serde::Serialize;
 
 /// The argument that identifies the command of a test.
@@ -52,8 +53,9 @@ fn try_pen(kind: PenKind, home: Option<&HomeId>) -> anyhow::Result<Duration> {
     let mut command = Command::new("/proc/self/exe");
     command.arg(TRIAL).folder("/");
     let home = home.cloned().map_or_else(HomeId::random, Ok)?;
-    let order = PenLaunch::new(PenName::random(home)?, command).kind(kind).linger(STEP);
-    let mut held = SupervisorProgram::this_one().launch(order, soon())?.open(soon())?;
+    let mut launch = PenLaunch::new(PenName::random(home)?, command);
+    (launch.kind, launch.linger) = (kind, STEP);
+    let mut held = SupervisorProgram::this_one().launch(launch, soon())?.open(soon())?;
     match wait_exit(&mut held)? {
         Some(Status::Code(0)) => {}
         Some(status) => anyhow::bail!("the test command {status}"),
@@ -87,7 +89,7 @@ fn wait_exit(held: &mut SupervisorHandle) -> Result<Option<Status>, SupervisorEr
     let deadline = Instant::now() + STEP;
     loop {
         match held.next_event(deadline)? {
-            Some(SupervisorEvent::Exited(status)) => return Ok(Some(status)),
+            Some(SupervisorEvent::Pen(PenEvent::Exited(status))) => return Ok(Some(status)),
             Some(_) => {}
             None => return Ok(None),
         }

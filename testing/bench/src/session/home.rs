@@ -90,11 +90,13 @@ impl BenchHome {
     pub(crate) fn ask_yard(&self, start: bool) -> Result<(Option<i32>, Vec<i32>)> {
         let yard = YardClient::connect(&self.folder).context("the yard does not listen")?;
         let request = if start { YardRequest::Start } else { YardRequest::Status };
-        yard.send(&request, &[])?;
+        yard.send(&request)?;
         let deadline = Instant::now() + LONG;
         loop {
             match yard.receive()? {
-                Some(YardReport::Status { daemon, keepers, .. }) => return Ok((daemon, keepers)),
+                Some((YardReport::Status { daemon, keepers, .. }, _)) => {
+                    return Ok((daemon, keepers));
+                }
                 Some(_) => {}
                 None => wait_readable(&yard, deadline)?,
             }

@@ -1,14 +1,11 @@
 //! A writer on a disk that is full or broken.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use super::disk::{Disk, TrueDisk};
-use super::{Appended, JournalItem, JournalReader, JournalWriter, LossReason};
+use super::*;
+use crate::journal::{JournalItem, JournalReader};
 use crate::protocol::{OUTCOME_FILE, OutcomeFile};
 
 const LIMIT: u64 = 512 * 1024;
