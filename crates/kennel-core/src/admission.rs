@@ -1,4 +1,4 @@
-//! Whether a session may start now, must wait in line, or is refused.
+//! Whether a session may start now, is queued, or is refused.
 
 use std::fmt;
 
@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::Session;
 
-/// How many there may be at once. None: any number.
+/// The limits on concurrent sessions. `None`: no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Caps {
-    /// That have a process, or are about to.
+    /// Sessions that have a process, or are about to.
     pub live: Option<u32>,
-    /// That are being launched.
+    /// Sessions that are being launched.
     pub launching: Option<u32>,
-    /// With such names.
+    /// Limits for sessions with certain names.
     pub names: Vec<NameCap>,
 }
 
-/// How many with such a name.
+/// A limit for sessions with certain names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameCap {
-    /// What the name looks like.
+    /// The pattern of the names.
     pub pattern: Pattern,
-    /// So many at most.
+    /// The maximum number.
     pub most: u32,
 }
 
-/// A name in which `*` stands for any characters, and `?` for any one.
+/// A pattern in which `*` stands for any characters and `?` for exactly one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Pattern(pub String);
 
 impl Pattern {
-    /// Whether a name looks like this.
+    /// Returns whether a name matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name): (Vec<char>, Vec<char>) =
             (self.0.chars().collect(), name.chars().collect());
         let (mut at, mut in_name) = (0, 0);
-        // Where the last star is, and how far it reaches so far.
+        // The position of the last star, and of the end of the text that it covers so far.
         let mut star = None;
         while in_name < name.len() {
             match pattern.get(at) {
@@ -70,26 +70,26 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// How many there are, as far as caps ask for it.
+/// The current number of sessions, by the limits that apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionCounts {
     live: u32,
     launching: u32,
-    /// For each of the caps by name.
+    /// One number for each limit on names.
     names: Vec<u32>,
-    /// How many wait in line that could not start now.
+    /// Queued sessions that could not start now.
     queued: usize,
 }
 
 impl SessionCounts {
-    /// Nobody.
+    /// Returns zero for each limit.
     #[must_use]
     pub fn empty(caps: &Caps) -> Self {
         Self { live: 0, launching: 0, names: vec![0; caps.names.len()], queued: 0 }
     }
 
-    /// Counts one that may have a process, or will: not one in line, nor one that was seen to end. One that a user
-    /// started runs whatever the caps are: it takes nobody's place.
+    /// Counts a session that may have a process or will: not a queued or ended one. An adopted process runs regardless
+    /// of the limits and does not count.
     pub fn count(&mut self, caps: &Caps, session: &Session) {
         let ours = session.started_by == StartedBy::Kennel;
         if !ours || session.phase == Phase::Queued || session.has_ended() {
@@ -101,7 +101,7 @@ impl SessionCounts {
         }
     }
 
-    /// Counts one that is launched now.
+    /// Counts a session that is launched now.
     pub(crate) fn add(&mut self, caps: &Caps, name: Option<&str>) {
         self.live += 1;
         self.launching += 1;
@@ -110,45 +110,45 @@ impl SessionCounts {
         }
     }
 
-    /// Counts one that stays in line.
+    /// Counts a session that stays queued.
     pub(crate) fn wait(&mut self) {
         self.queued += 1;
     }
 
-    /// How many are ahead of a newcomer in line.
+    /// Returns the number of sessions ahead of a new one in the queue.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queued
     }
 }
 
-/// Who wants to start.
+/// A session that wants to start.
 #[derive(Debug, Clone, Copy)]
 pub struct Applicant<'a> {
-    /// The session's name.
+    /// The name of the session.
     pub name: Option<&'a str>,
-    /// Whether it would wait in line.
+    /// Whether it may be queued.
     pub may_queue: bool,
 }
 
-/// What becomes of it.
+/// Whether a session may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Admission {
     /// It may start.
     Admit,
-    /// It waits.
+    /// It is queued.
     Queue {
-        /// 1: it is next.
+        /// The position in the queue. 1 is next.
         place: usize,
-        /// What for.
+        /// The limit that it waits for.
         over: LimitReached,
     },
-    /// It may not.
+    /// It is refused.
     Refuse(LimitReached),
 }
 
-/// `1 session is live`, `2 sessions are live`.
+/// Formats for example `1 session is live` or `2 sessions are live`.
 fn are(figure: u32, which: &str, what: &str) -> String {
     match figure {
         1 => format!("1 session{which} is {what}"),
@@ -156,38 +156,38 @@ fn are(figure: u32, which: &str, what: &str) -> String {
     }
 }
 
-/// Which cap is reached: the figure, and the limit.
+/// A limit that is reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitReached {
-    /// All.
+    /// The limit on live sessions.
     #[error("{}, and the limit is {limit}", are(*figure, "", "live"))]
     Live {
-        /// How many there are.
+        /// The current number.
         figure: u32,
-        /// How many there may be.
+        /// The maximum number.
         limit: u32,
     },
-    /// Launches.
+    /// The limit on concurrent launches.
     #[error("{}, and the limit is {limit} at once", are(*figure, "", "being launched"))]
     Launching {
-        /// How many there are.
+        /// The current number.
         figure: u32,
-        /// How many there may be.
+        /// The maximum number.
         limit: u32,
     },
-    /// Those with such a name.
+    /// The limit on sessions with certain names.
     #[error("{}, and the limit is {limit}", are(*figure, &format!(" with a name like {pattern:?}"), "live"))]
     Name {
-        /// What the name looks like.
+        /// The pattern of the names.
         pattern: String,
-        /// How many there are.
+        /// The current number.
         figure: u32,
-        /// How many there may be.
+        /// The maximum number.
         limit: u32,
     },
 }
 
-/// Decides. The census has those who are in line already, and could start, among the launched: see
+/// Decides whether a session may start. The census counts queued sessions that could start now as launched: see
 /// [`crate::World::census`].
 pub fn decide(caps: &Caps, census: &SessionCounts, applicant: Applicant<'_>) -> Admission {
     match over(caps, census, applicant.name) {
@@ -197,7 +197,7 @@ pub fn decide(caps: &Caps, census: &SessionCounts, applicant: Applicant<'_>) -> 
     }
 }
 
-/// Which cap one more would go over.
+/// Returns the limit that one more session would exceed.
 pub(crate) fn over(
     caps: &Caps,
     census: &SessionCounts,

@@ -1,59 +1,60 @@
-//! What is to be done.
+//! What the daemon must do for a session.
 
 use std::time::Duration;
 
 use kennel_types::OwedKind;
 
-/// To be carried out; the answer comes as an [`crate::Event`].
+/// Something to carry out. The result arrives as an [`crate::Event`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Write the session as it is now.
     Record {
-        /// Whether it must be durable: then [`crate::Event::Recorded`] or
-        /// [`crate::Event::RecordFailed`] follows. Otherwise it is written sometime soon.
+        /// Whether it must be durable: then [`crate::Event::Recorded`] or [`crate::Event::RecordFailed`] follows.
+        /// Otherwise it is written soon.
         durable: bool,
     },
-    /// Make this, which is on record as owed. [`crate::Event::Made`] or [`crate::Event::MakeFailed`] follows, and
-    /// not before nobody makes it any more.
+    /// Create this resource, which is on record as owed. [`crate::Event::Made`] or [`crate::Event::MakeFailed`]
+    /// follows, once nothing works on it any more.
     Make {
-        /// What.
+        /// The resource.
         what: OwedKind,
-        /// Whether a former launch had it too, and may have left it there: then it is taken as it is.
+        /// Whether an earlier launch had it and may have left it in place: then it is reused.
         again: bool,
     },
-    /// Have the yard start a keeper, which greets and waits. It may be done while the row is written.
+    /// Let the yard start a keeper, which greets and waits. This may happen while the row is written.
     StartKeeper,
-    /// Tell the keeper to make pen and process.
+    /// Tell the keeper to create pen and process.
     Go,
     /// Tell the keeper to open the gate.
     Grant,
-    /// Tell the keeper, or whoever is about to become it, that nothing shall be launched: it ends what it
-    /// has made and says so.
+    /// Tell the keeper, or the process that is about to become it, to launch nothing: it ends what it has created
+    /// and reports that.
     Dismiss,
-    /// Tell the keeper to end everything. If a user started it, and there is none: end that process, and no other.
+    /// Tell the keeper to end everything. For an adopted process, which has no keeper: end that process and no other.
     Stop {
-        /// KILL follows TERM after this long.
+        /// The time between TERM and KILL.
         grace: Duration,
     },
-    /// Look for the sign that it is up, and mind the time, from when the program began to run: [`crate::Event::BecameReady`] or
-    /// [`crate::Event::ReadyOverdue`] follows. If [`kennel_types::Readiness::Report`] was asked for, only the time.
+    /// Watch for the sign that the session is ready, and for its timeout, counted from when the program began to run:
+    /// [`crate::Event::BecameReady`] or [`crate::Event::ReadyOverdue`] follows. With
+    /// [`kennel_types::Readiness::Report`], watch only for the timeout.
     AwaitReady,
-    /// Nobody needs that any more.
+    /// Stop watching for readiness.
     StopAwaiting,
-    /// End the pen without the keeper: it is dead, or gets killed now.
+    /// End the pen without the keeper, which is dead or is killed now.
     EndPen,
-    /// Find out what became of a launch. If a user started it: look for that very process; while it is there,
-    /// follow it ([`crate::Event::Gone`] when it has ended).
+    /// Find out what became of a launch. For an adopted process: look for exactly that process and follow it while it
+    /// exists; [`crate::Event::Gone`] follows when it has ended.
     Probe,
-    /// Remove this, or what there is of it; it is fine if nothing is, or if what is there is somebody else's. Of a
-    /// launch that a former daemon left, a process of that daemon may still be making it. [`crate::Event::CleanedUp`],
-    /// [`crate::Event::Kept`] or [`crate::Event::CleanUpFailed`] follows.
+    /// Remove this resource, or what exists of it. Nothing to remove, or a resource of another owner, is not an error.
+    /// If an earlier daemon left the launch, one of its processes may still be creating the resource.
+    /// [`crate::Event::CleanedUp`], [`crate::Event::Kept`] or [`crate::Event::CleanUpFailed`] follows.
     CleanUp {
-        /// What.
+        /// The resource.
         what: OwedKind,
     },
-    /// The outcome is on record: the keeper may go.
+    /// The outcome is on record: the keeper may exit.
     Release,
-    /// Come back with [`crate::Event::RetryDue`] after a while.
+    /// Send [`crate::Event::RetryDue`] after a while.
     RetryLater,
 }

@@ -4,242 +4,227 @@ use std::time::Duration;
 
 use kennel_types::{AgentReport, Exit, LaunchFailure, OwedKind, Reason, Survivor};
 
-/// Something happened. Events may come twice, late, or in an order that nobody expected.
+/// Something happened to a session. Events may arrive twice, late, or in any order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The session's row, as it was when the effect was made or later, is durable. Every durable
-    /// [`crate::Effect::Record`] gets exactly one answer, this or the next.
+    /// The session's row, as it was at the effect or later, is durable. Every durable [`crate::Effect::Record`] gets
+    /// exactly one answer: this event or [`Event::RecordFailed`].
     Recorded,
-    /// It could not be written.
+    /// The row could not be written.
     RecordFailed {
-        /// Why.
+        /// The error.
         why: String,
     },
     /// The keeper has greeted and waits.
     KeeperReady,
-    /// Its turn has come: it may leave the line. See [`crate::World::next_in_queue`].
+    /// The session may leave the queue. See [`crate::World::next_in_queue`].
     TurnCame,
-    /// What it needs is there.
+    /// A resource that the session needs exists.
     Made {
-        /// What.
+        /// The resource.
         what: OwedKind,
     },
-    /// What it needs could not be made; a part of it may be there. Nobody is making it any more.
+    /// A resource could not be created. A part of it may exist, but nothing works on it any more.
     MakeFailed {
-        /// What.
+        /// The resource.
         what: OwedKind,
-        /// Why.
+        /// The error.
         why: String,
     },
     /// No keeper could be started, and none will be.
     KeeperNotStarted {
-        /// Why.
+        /// The error.
         why: String,
     },
     /// The agent's process exists behind its gate.
     Born {
-        /// Its identity.
+        /// The identity of the process.
         identity: String,
-        /// Its pid.
+        /// The pid.
         pid: i32,
-        /// Its cgroup.
+        /// The cgroup.
         pen: Option<String>,
     },
     /// The program runs.
     Opened,
-    /// The launch failed or was called off: the program never ran, and nothing is left in the pen.
+    /// The launch failed or was called off: the program never ran, and the pen is empty.
     LaunchFailed {
         /// What failed.
         code: LaunchFailure,
-        /// Why.
+        /// The error.
         why: String,
     },
-    /// It is up, by what was asked for. Late, it changes nothing.
+    /// The session is ready, by the requested sign. A late event changes nothing.
     BecameReady {
-        /// What was seen.
+        /// What was observed.
         how: String,
     },
-    /// It had its time to become ready.
+    /// The session did not become ready in time.
     ReadyOverdue {
-        /// What was seen last in place of the sign.
+        /// The last observation in place of the sign.
         saw: Option<String>,
     },
-    /// Its agent told something, and was believed: see [`crate::report::judge`].
+    /// An authentic report of the agent: see [`crate::report::judge`].
     Reported(AgentReport),
-    /// The agent itself has ended; others may be left.
+    /// The agent's own process has ended; others in the pen may be left.
     Exited {
-        /// How.
+        /// The exit status.
         exit: Exit,
     },
-    /// The keeper has seen the pen empty.
+    /// The keeper saw the pen empty.
     Gone {
-        /// How the agent ended.
+        /// The exit status of the agent.
         exit: Exit,
-        /// Why, if the keeper has a reason of its own: [`Reason::LeaseOver`], [`Reason::ClientGone`],
+        /// The keeper's own reason, if it has one: [`Reason::LeaseOver`], [`Reason::ClientGone`],
         /// [`Reason::TimedOut`], [`Reason::Idle`], [`Reason::Silent`].
         reason: Option<Reason>,
     },
-    /// These can't be ended so far.
+    /// These processes could not be ended so far.
     StillAlive {
-        /// Who.
+        /// The processes.
         survivors: Vec<Survivor>,
     },
     /// The keeper has died, or doesn't answer.
     KeeperLost,
-    /// What came of [`crate::Effect::EndPen`].
+    /// The result of [`crate::Effect::EndPen`].
     PenEnded(PenEnd),
-    /// Somebody wants it to end.
+    /// A caller stops the session.
     StopAsked(StopIntent),
-    /// What came of [`crate::Effect::Probe`].
+    /// The result of [`crate::Effect::Probe`].
     Probed(Probe),
-    /// This must be removed too, once the tree is gone.
+    /// This resource must also be removed, once the process tree is gone.
     Owes {
-        /// What.
+        /// The resource.
         what: OwedKind,
     },
-    /// This is removed: since it was owed, or, later, since a person wants no more of what was kept.
+    /// A resource is removed, because it was owed, or later because a user no longer wants what was kept.
     CleanedUp {
-        /// What.
+        /// The resource.
         what: OwedKind,
     },
-    /// This has something of value in it, and stays. It is not owed any more.
+    /// A resource contains work and is kept. It is not owed any more.
     Kept {
-        /// What.
+        /// The resource.
         what: OwedKind,
-        /// What of value is in it.
+        /// The work in it.
         why: String,
     },
-    /// This could not be removed so far.
+    /// A resource could not be removed so far.
     CleanUpFailed {
-        /// What.
+        /// The resource.
         what: OwedKind,
-        /// Why.
+        /// The error.
         why: String,
     },
-    /// The time for another try at whatever is not settled: a probe, a clean-up, a record.
+    /// It is time to retry whatever is unsettled: a probe, a cleanup, a record.
     RetryDue,
-    /// A person gives up a lost session.
+    /// A user gives up a lost session.
     Forgotten {
-        /// Who.
+        /// The name of the caller.
         by: String,
     },
-    /// A new daemon read this session from the register.
+    /// A new daemon has read this session from the register.
     Restored,
 }
 
 impl Event {
-    /// Whether it comes from a keeper, or from a look for one. Of a session for which none was asked, that is
-    /// about somebody else.
+    /// Returns whether a keeper, or a probe for one, sent the event. Such an event is not about a session that never
+    /// requested a keeper.
     pub(crate) fn is_of_keeper(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::KeeperReady
-            | Self::KeeperNotStarted { .. }
-            | Self::Born { .. }
-            | Self::Opened
-            | Self::LaunchFailed { .. }
-            | Self::Exited { .. }
-            | Self::Gone { .. }
-            | Self::StillAlive { .. }
-            | Self::KeeperLost
-            | Self::PenEnded(_)
-            | Self::Probed(_) => true,
-            Self::Recorded
-            | Self::RecordFailed { .. }
-            | Self::TurnCame
-            | Self::Made { .. }
-            | Self::MakeFailed { .. }
-            | Self::BecameReady { .. }
-            | Self::ReadyOverdue { .. }
-            | Self::Reported(_)
-            | Self::StopAsked(_)
-            | Self::Owes { .. }
-            | Self::CleanedUp { .. }
-            | Self::Kept { .. }
-            | Self::CleanUpFailed { .. }
-            | Self::RetryDue
-            | Self::Forgotten { .. }
-            | Self::Restored => false,
-        }
+                | Self::KeeperNotStarted { .. }
+                | Self::Born { .. }
+                | Self::Opened
+                | Self::LaunchFailed { .. }
+                | Self::Exited { .. }
+                | Self::Gone { .. }
+                | Self::StillAlive { .. }
+                | Self::KeeperLost
+                | Self::PenEnded(_)
+                | Self::Probed(_)
+        )
     }
 }
 
-/// A wish for the end.
+/// A request to stop a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopIntent {
-    /// KILL follows TERM after this long; the session's own grace if none is given.
+    /// The time between TERM and KILL. `None`: the session's own.
     pub grace: Option<Duration>,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// What came of ending a pen without its keeper.
+/// The result of ending a pen without its keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PenEnd {
-    /// Seen to be empty.
+    /// The pen was seen empty.
     Empty {
-        /// What the kernel could still tell of the agent.
+        /// The agent's exit status, if the kernel still had it.
         exit: Option<Exit>,
     },
-    /// Not yet; try again.
+    /// Processes are left; retry.
     StillAlive {
-        /// Who.
+        /// The processes.
         survivors: Vec<Survivor>,
     },
-    /// It can't be seen any more whether somebody is left.
+    /// It is not possible any more to see whether a process is left.
     Unobservable {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The look failed, which says nothing; try again.
+    /// The attempt failed, which proves nothing; retry.
     Failed {
-        /// Why.
+        /// The error.
         why: String,
     },
 }
 
-/// What was found of a launch from before this daemon.
+/// What a probe found of a launch of an earlier daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Probe {
-    /// Its keeper lives and still waits to be told to launch.
+    /// The keeper is alive and waits for the order to launch.
     Waiting,
-    /// Its keeper lives, its process waits behind the gate.
+    /// The keeper is alive, and its process waits behind the gate.
     Gated {
-        /// Its identity.
+        /// The identity of the process.
         identity: String,
-        /// Its pid.
+        /// The pid.
         pid: i32,
-        /// Its cgroup.
+        /// The cgroup.
         pen: Option<String>,
     },
-    /// Its keeper lives, and the program runs, or has exited while others are left.
+    /// The keeper is alive. The program runs, or has exited and left other processes.
     Running {
-        /// Its identity.
+        /// The identity of the process.
         identity: String,
-        /// Its pid.
+        /// The pid.
         pid: i32,
-        /// Its cgroup.
+        /// The cgroup.
         pen: Option<String>,
-        /// Whether the keeper is ending it already.
+        /// Whether the keeper is already ending it.
         ending: bool,
-        /// How the agent ended, if it has.
+        /// The agent's exit status, if it has exited.
         exit: Option<Exit>,
     },
-    /// Its keeper is gone, and left its outcome; or lives and has only its outcome left to tell.
+    /// The keeper exited and left its outcome, or is alive with only its outcome left to report.
     Over {
-        /// How the agent ended; [`Exit::NeverRan`] if it never ran.
+        /// The agent's exit status; [`Exit::NeverRan`] if it never ran.
         exit: Exit,
-        /// Why, if the keeper had a reason of its own.
+        /// The keeper's own reason, if it had one.
         reason: Option<Reason>,
     },
-    /// Its lock is free, so no keeper exists or will; there is no outcome. A pen may be left.
+    /// The keeper's lock is free, so no keeper exists or will exist, and there is no outcome. A pen may be left.
     NoKeeper,
-    /// Its lock is held, but nobody answers.
+    /// The keeper's lock is held, but it does not answer.
     Silent,
-    /// The machine was restarted, or its pid namespace is gone: nothing of it can be left.
+    /// The machine was restarted, or the pid namespace is gone: no process can be left.
     Rebooted,
-    /// The look failed, which says nothing.
+    /// The probe failed, which proves nothing.
     Failed {
-        /// Why.
+        /// The error.
         why: String,
     },
 }

@@ -1,13 +1,11 @@
-//! Whether the machine has room for another session. What runs goes on; only new work is refused.
-
-use std::fmt;
+//! Whether the machine has the resources for another session. Running sessions are not affected.
 
 use serde::{Deserialize, Serialize};
 
-/// What is free. None: it could not be measured, or has no limit, which refuses nobody.
+/// The free resources. `None`: not measured or unlimited, which refuses no session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Measured {
-    /// Descriptors that the daemon may still open.
+    /// File descriptors that the daemon can still open.
     pub descriptors: Option<u64>,
     /// Processes and threads.
     pub pids: Option<u64>,
@@ -15,19 +13,19 @@ pub struct Measured {
     pub ptys: Option<u64>,
     /// Bytes on the disk of the home.
     pub disk: Option<u64>,
-    /// Bytes of memory that are available.
+    /// Bytes of available memory.
     pub memory: Option<u64>,
 }
 
-/// What must be free. 0: it is not asked.
+/// The resources that must be free. 0: not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Minima {
-    /// Descriptors.
+    /// File descriptors.
     pub descriptors: u64,
     /// Processes and threads.
     pub pids: u64,
-    /// Pseudo-terminals, for a session that wants one.
+    /// Pseudo-terminals, for a session with a terminal.
     pub ptys: u64,
     /// Bytes on the disk.
     pub disk: u64,
@@ -35,78 +33,19 @@ pub struct Minima {
     pub memory: u64,
 }
 
-/// Enough for a session to start, and for Kennel to end all others even then.
+/// Enough to start a session and still be able to end all others.
 impl Default for Minima {
     fn default() -> Self {
         Self { descriptors: 64, pids: 64, ptys: 4, disk: 64 << 20, memory: 64 << 20 }
     }
 }
 
-/// Whether there is room.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub enum Headroom {
-    /// There is.
-    Fine,
-    /// There is not.
-    Short(Shortages),
-}
-
-/// What there is too little of: never nothing.
+/// The resources that the machine lacks, each with the free and the required amount.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no room for another session: {}", listed(.0))]
-pub struct Shortages(pub Vec<Shortage>);
+#[error("there is no room for another session: {}", .0.join("; "))]
+pub struct Shortages(Vec<String>);
 
-/// Too little of one thing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shortage {
-    /// Of what.
-    pub what: Resource,
-    /// How much is free.
-    pub free: u64,
-    /// How much must be.
-    pub least: u64,
-}
-
-/// What a session needs of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resource {
-    /// Descriptors.
-    Descriptors,
-    /// Processes and threads.
-    Pids,
-    /// Pseudo-terminals.
-    Ptys,
-    /// Disk.
-    Disk,
-    /// Memory.
-    Memory,
-}
-
-fn listed(shortages: &[Shortage]) -> String {
-    shortages.iter().map(Shortage::to_string).collect::<Vec<_>>().join("; ")
-}
-
-impl fmt::Display for Shortage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, free, least } = self;
-        match what {
-            Resource::Descriptors => write!(f, "{free} descriptors are free, {least} must be"),
-            Resource::Pids => {
-                write!(f, "{free} processes can be started, {least} must be possible")
-            }
-            Resource::Ptys => write!(f, "{free} terminals are free, {least} must be"),
-            Resource::Disk => {
-                write!(f, "{} of disk are free, {} must be", bytes(*free), bytes(*least))
-            }
-            Resource::Memory => {
-                write!(f, "{} of memory are available, {} must be", bytes(*free), bytes(*least))
-            }
-        }
-    }
-}
-
-/// Rounded down, so that what is short is never shown as enough.
+/// Formats a size. It is rounded down, so that a shortage never looks sufficient.
 fn bytes(number: u64) -> String {
     match number {
         0..1024 => format!("{number} B"),
@@ -115,23 +54,32 @@ fn bytes(number: u64) -> String {
     }
 }
 
-/// Looks at the figures.
-pub fn check(measured: &Measured, minima: &Minima, wants_terminal: bool) -> Headroom {
+/// Checks the free resources against the minima.
+///
+/// # Errors
+/// The resources that are short.
+pub fn check(measured: &Measured, minima: &Minima, wants_terminal: bool) -> Result<(), Shortages> {
     let ptys = measured.ptys.filter(|_| wants_terminal);
+    let count = |number: u64| number.to_string();
     let shortages: Vec<_> = [
-        (Resource::Descriptors, measured.descriptors, minima.descriptors),
-        (Resource::Pids, measured.pids, minima.pids),
-        (Resource::Ptys, ptys, minima.ptys),
-        (Resource::Disk, measured.disk, minima.disk),
-        (Resource::Memory, measured.memory, minima.memory),
+        (
+            "descriptors are free",
+            measured.descriptors,
+            minima.descriptors,
+            count as fn(u64) -> String,
+        ),
+        ("processes can be started", measured.pids, minima.pids, count),
+        ("terminals are free", ptys, minima.ptys, count),
+        ("of disk are free", measured.disk, minima.disk, bytes),
+        ("of memory are available", measured.memory, minima.memory, bytes),
     ]
     .into_iter()
-    .filter_map(|(what, free, least)| {
+    .filter_map(|(what, free, least, show)| {
         let free = free.filter(|free| *free < least)?;
-        Some(Shortage { what, free, least })
+        Some(format!("{} {what}, at least {} required", show(free), show(least)))
     })
     .collect();
-    if shortages.is_empty() { Headroom::Fine } else { Headroom::Short(Shortages(shortages)) }
+    if shortages.is_empty() { Ok(()) } else { Err(Shortages(shortages)) }
 }
 
 #[cfg(test)]
@@ -148,40 +96,40 @@ mod tests {
 
     fn message(measured: &Measured, wants_terminal: bool) -> String {
         match check(measured, &Minima::default(), wants_terminal) {
-            Headroom::Fine => "fine".into(),
-            Headroom::Short(shortages) => shortages.to_string(),
+            Ok(()) => "fine".into(),
+            Err(shortages) => shortages.to_string(),
         }
     }
 
     #[test]
-    fn each_thing_that_is_short_is_named_with_figure_and_limit() {
+    fn each_shortage_is_reported_with_amount_and_minimum() {
         assert_eq!(message(&PLENTY, true), "fine");
         let short = Measured { descriptors: Some(3), disk: Some(700 << 10), ..PLENTY };
-        let expected = "there is no room for another session: 3 descriptors are free, 64 must be; \
-                        700 KiB of disk are free, 64 MiB must be";
+        let expected = "there is no room for another session: 3 descriptors are free, at least \
+                        64 required; 700 KiB of disk are free, at least 64 MiB required";
         assert_eq!(message(&short, true), expected);
         let short = Measured { pids: Some(0), memory: Some(5), ..PLENTY };
-        let expected = "there is no room for another session: 0 processes can be started, 64 must be \
-                        possible; 5 B of memory are available, 64 MiB must be";
+        let expected = "there is no room for another session: 0 processes can be started, at \
+                        least 64 required; 5 B of memory are available, at least 64 MiB required";
         assert_eq!(message(&short, false), expected);
     }
 
     #[test]
-    fn the_limit_itself_is_enough() {
+    fn the_minimum_itself_is_enough() {
         let least = Minima::default();
         let measured = Measured { descriptors: Some(least.descriptors), ..PLENTY };
-        assert_eq!(check(&measured, &least, true), Headroom::Fine);
+        assert_eq!(check(&measured, &least, true), Ok(()));
     }
 
     #[test]
-    fn terminals_count_only_for_those_who_want_one() {
+    fn terminals_count_only_for_a_session_with_one() {
         let short = Measured { ptys: Some(0), ..PLENTY };
         assert_eq!(message(&short, false), "fine");
-        assert!(message(&short, true).ends_with("0 terminals are free, 4 must be"));
+        assert!(message(&short, true).ends_with("0 terminals are free, at least 4 required"));
     }
 
     #[test]
-    fn what_can_not_be_measured_or_is_not_asked_refuses_nobody() {
+    fn an_unmeasured_or_unchecked_resource_refuses_no_session() {
         assert_eq!(message(&Measured::default(), true), "fine");
         let nothing = Measured {
             descriptors: Some(0),
@@ -191,6 +139,6 @@ mod tests {
             memory: Some(0),
         };
         let unasked = Minima { descriptors: 0, pids: 0, ptys: 0, disk: 0, memory: 0 };
-        assert_eq!(check(&nothing, &unasked, true), Headroom::Fine);
+        assert_eq!(check(&nothing, &unasked, true), Ok(()));
     }
 }

@@ -1,7 +1,7 @@
-//! What Kennel decides, apart from how it is carried out: no I/O, no clock, no runtime.
+//! The decisions of Kennel, without I/O, a clock or a runtime.
 //!
-//! A session is a value. Something happens to it (an [`Event`]), [`Session::step`] says what it is now and
-//! what is to be done ([`Effect`]s); whoever carries those out reports back by further events.
+//! A session is a value. [`Session::step`] applies an [`Event`] to it and returns the [`Effect`]s to carry out. The
+//! daemon carries them out and reports the results as further events.
 
 pub mod admission;
 mod effect;
@@ -14,9 +14,9 @@ pub mod plan;
 pub mod report;
 pub mod restart;
 pub mod retry;
-#[cfg(test)]
-mod sample;
 mod session;
+#[cfg(test)]
+mod tests;
 mod world;
 
 pub use effect::Effect;
@@ -27,6 +27,6 @@ pub use report::Reported;
 pub use restart::Restarts;
 pub use session::{DesiredState, Launch, LostBecause, ProbeState, Session, Underway, Writing};
 pub use world::{
-    AdmitError, Admitted, FindError, Judgement, Keyed, MemberRemoveError, MemberTaken, Relaunch,
-    RelaunchBy, RelaunchChanges, RelaunchRefusal, Relaunched, RemoveSessionError, Revision, World,
+    AdmitError, FindError, Judgement, Keyed, MemberRemoveError, MemberTaken, Relaunch, RelaunchBy,
+    RelaunchChanges, RelaunchRefusal, Relaunched, RemoveSessionError, Revision, World,
 };

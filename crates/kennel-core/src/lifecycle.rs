@@ -1,4 +1,4 @@
-//! The life of one session: what an event makes of it, and what is to be done then.
+//! The life of one session: how events change it, and the effects that follow.
 //!
 //! ```text
 //!  Queued ── its turn ──┐ (worktree wanted: Making)
@@ -15,29 +15,25 @@
 //!                          any observation that the pen is empty
 //! ```
 //!
-//! While the durable row says `Queued` or `Making` no keeper was ever asked for: one is asked for when a row
-//! `Reserved` is durable (or is being written, for the first launch of a session that begins there). So such a
-//! session is ended without looking for anybody: as soon as the wish is on record, and nobody makes anything for
-//! it.
+//! While the durable row says `Queued` or `Making`, no keeper was ever requested: the daemon requests one when a row
+//! `Reserved` is durable (or is being written, for the first launch of a session that begins there). Such a session
+//! ends without a probe: as soon as the stop is on record and nothing is being created for it.
 //!
-//! A session that a user started in their own terminal goes another way: see `adopted.rs`.
+//! A session that a user started in their own terminal has another life cycle: see `adopted.rs`.
 //!
-//! A session that is launched again begins anew, as a further value with an id of its own; see
-//! [`crate::World::relaunch`].
+//! A relaunch is a further value with an id of its own; see [`crate::World::relaunch`].
 //!
-//! What is *wanted* is apart from the phase and never goes back: a stop may come in any phase, any number of
-//! times. Only an observation leads to `Reaped`: the keeper's word, an empty pen, or a machine that was
-//! restarted. An error, a timeout or a failed effect never does; it leads to another try.
+//! The desired state is separate from the phase and never goes back: a stop may arrive in any phase, any number of
+//! times. Only an observation leads to `Reaped`: the keeper's report, an empty pen, or a restart of the machine. An
+//! error, a timeout or a failed effect never does; it leads to a retry.
 //!
-//! Events may come twice, late or in another order. So nothing here counts on an order: what is under way is
-//! written down in [`crate::Underway`], and an answer that nobody waits for changes nothing.
+//! Events may arrive twice, late or in another order, so nothing here relies on an order: [`crate::Underway`] lists
+//! the operations in progress, and an answer to none of them changes nothing.
 
 mod adopt;
 mod adopted;
 mod end;
 mod launch;
-#[cfg(test)]
-mod laws;
 mod prepare;
 mod ready;
 mod record;
@@ -65,17 +61,20 @@ pub(crate) fn worktree(spec: &SessionSpec) -> Option<OwedKind> {
     })
 }
 
+/// Returns the phase of a session that need not wait in the queue.
+fn first_phase(spec: &SessionSpec) -> Phase {
+    if spec.worktree.is_some() { Phase::Making } else { Phase::Reserved }
+}
+
 impl Session {
-    /// A session that was asked for, and is not on record yet. What is owed is what will be made for it; the
-    /// worktree that it asks for is added to that.
+    /// Creates a requested session that is not on record yet. `owed` lists the resources that will be created for it;
+    /// its worktree is added to them.
     #[must_use]
-    pub fn new(id: SessionId, spec: SessionSpec, token: LaunchToken, owed: Vec<Owed>) -> Self {
-        let mut owed = owed;
-        let worktree = worktree(&spec);
-        owed.extend(worktree.into_iter().map(|what| Owed { what, failures: 0, why: None }));
-        let phase = if spec.worktree.is_some() { Phase::Making } else { Phase::Reserved };
-        // The id of a first launch is random: if its row is lost with the daemon, nobody gets it again. That of
-        // a further one would be given away anew, and its keeper would be taken for the other's.
+    pub fn new(id: SessionId, spec: SessionSpec, token: LaunchToken, mut owed: Vec<Owed>) -> Self {
+        owed.extend(worktree(&spec).map(|what| Owed { what, failures: 0, why: None }));
+        let phase = first_phase(&spec);
+        // The id of a first launch is random and never reused, even if its row is lost with the daemon. The id of a
+        // later launch would be reused, and its keeper would be mistaken for that of the next launch.
         let unlaunched = phase < Phase::Reserved || id.attempt() > 1;
         Self {
             id,
@@ -104,7 +103,7 @@ impl Session {
             ticket: 0,
             started_by: StartedBy::Kennel,
             judged: None,
-            // What `first_effects` asks for.
+            // As requested by `first_effects`.
             underway: Underway {
                 writing: Writing::UnderWay { phase, outdated: false },
                 unlaunched,
@@ -113,7 +112,7 @@ impl Session {
         }
     }
 
-    /// The same, but it waits in line until its turn comes.
+    /// Puts a new session into the queue.
     #[must_use]
     pub fn queued(mut self) -> Self {
         self.phase = Phase::Queued;
@@ -125,8 +124,8 @@ impl Session {
         self
     }
 
-    /// What is to be done for a new session: its keeper is started while its row is written, if it is the first
-    /// launch, and nothing must be waited for or made before.
+    /// Returns the effects for a new session. The keeper of a first launch starts while the row is written, unless the
+    /// session is queued or needs a resource first.
     #[must_use]
     pub fn first_effects(&self) -> Vec<Effect> {
         let record = Effect::Record { durable: true };
@@ -134,7 +133,7 @@ impl Session {
         if needs_keeper { vec![record, Effect::StartKeeper] } else { vec![record] }
     }
 
-    /// Takes an event in, and says what is to be done. See the module's drawing.
+    /// Applies an event and returns the effects to carry out. See the module's state diagram.
     #[must_use]
     pub fn step(&mut self, event: &Event) -> Vec<Effect> {
         if self.started_by == StartedBy::User {
@@ -143,12 +142,12 @@ impl Session {
         if event.is_of_keeper() && self.underway.unlaunched {
             return Vec::new();
         }
-        let mut effects = self.take_in(event);
+        let mut effects = self.apply(event);
         self.stop_awaiting(&mut effects);
         effects
     }
 
-    fn take_in(&mut self, event: &Event) -> Vec<Effect> {
+    fn apply(&mut self, event: &Event) -> Vec<Effect> {
         match event {
             Event::Recorded => self.on_recorded(),
             Event::RecordFailed { why } => self.on_record_failed(why),
@@ -159,7 +158,7 @@ impl Session {
             Event::MakeFailed { what, why } => self.on_make_failed(what, why),
             Event::Born { identity, pid, pen } => self.on_born(identity, *pid, pen.as_deref()),
             Event::Opened => self.on_opened(),
-            Event::LaunchFailed { code, why } => self.on_launch_failed(*code, why),
+            Event::LaunchFailed { code, why } => self.reap_unrun(*code, why),
             Event::BecameReady { .. } => self.on_became_ready(),
             Event::ReadyOverdue { saw } => self.on_ready_overdue(saw.as_ref()),
             Event::Reported(report) => self.on_reported(report),
@@ -168,7 +167,7 @@ impl Session {
             Event::StillAlive { survivors } => self.on_still_alive(survivors),
             Event::KeeperLost => self.on_keeper_lost(),
             Event::PenEnded(end) => self.on_pen_ended(end),
-            Event::StopAsked(wish) => self.on_stop_asked(wish),
+            Event::StopAsked(stop) => self.on_stop_asked(stop),
             Event::Probed(probe) => self.on_probed(probe),
             Event::Owes { what } => self.on_owes(what),
             Event::CleanedUp { what } => self.on_cleaned_up(what),
@@ -180,45 +179,45 @@ impl Session {
         }
     }
 
-    /// Whether it is still owned: everything but [`Phase::Cleaned`].
+    /// Returns whether Kennel still owns it: in every phase but [`Phase::Cleaned`].
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.phase != Phase::Cleaned
     }
 
-    /// Whether it was seen to end.
+    /// Returns whether it was seen to end.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.phase >= Phase::Reaped
     }
 
-    /// Whether its end is wanted.
+    /// Returns whether it should end.
     #[must_use]
     pub fn is_stop_wanted(&self) -> bool {
         matches!(self.wanted, DesiredState::Stopped { .. })
     }
 
-    /// Whether the program may have run: then nothing repeats it unasked.
+    /// Returns whether the program may have run. Then it is repeated only on request.
     #[must_use]
     pub fn may_have_run(&self) -> bool {
         self.launch.granted && self.exit != Some(Exit::NeverRan)
     }
 
-    /// Whether its agent is heard: it was let run, and its end is neither wanted nor seen. What comes from a
-    /// launch of which that is not so, is late.
+    /// Returns whether the agent's reports count: the launch was granted, and no stop is wanted and no end was seen.
+    /// Otherwise they are late.
     #[must_use]
     pub fn is_believed(&self) -> bool {
         self.launch.granted && !self.is_stop_wanted() && !self.has_ended()
     }
 
-    /// Whether its outcome could not be put on record so far.
+    /// Returns whether its outcome could not be recorded so far.
     #[must_use]
     pub fn is_unrecorded(&self) -> bool {
         self.has_ended() && self.underway.writing == Writing::Failed
     }
 
-    /// Whether its keeper can be told something: not while somebody still looks for it, or ends its pen.
-    fn hears(&self) -> bool {
+    /// Returns whether the keeper can get commands: not while a probe is needed or the pen is being ended.
+    fn keeper_listens(&self) -> bool {
         self.underway.look == ProbeState::Unneeded
     }
 
@@ -231,10 +230,7 @@ impl Session {
         match self.underway.look {
             ProbeState::ProbeDue => self.probe(&mut effects),
             ProbeState::EndPenDue => self.end_pen(&mut effects),
-            ProbeState::Unneeded
-            | ProbeState::Probing
-            | ProbeState::ProbingStale
-            | ProbeState::EndingPen => {}
+            _ => {}
         }
         if self.phase == Phase::Reaped {
             self.clean_up(&mut effects);

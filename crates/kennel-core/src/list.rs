@@ -1,11 +1,11 @@
-//! Which sessions a list has.
+//! Which sessions belong to a list, page by page.
 
 use kennel_types::api::{ListOrder, ListRequest};
 use kennel_types::{RelaunchState, SessionId};
 
 use crate::session::Session;
 
-/// Whether a session belongs to the list.
+/// Returns whether a session belongs to the list.
 fn wants(request: &ListRequest, session: &Session) -> bool {
     let ListRequest { all, phase, name, key, member, plan, parent, order: _, limit: _, after: _ } =
         request;
@@ -15,17 +15,18 @@ fn wants(request: &ListRequest, session: &Session) -> bool {
         |wanted: &Option<String>, it: Option<&str>| wanted.is_none() || wanted.as_deref() == it;
     let pending = session.relaunch == RelaunchState::Pending;
     let current = session.is_live() || pending || session.is_asking();
-    // Who asks for a phase means all that are in it.
+    // A request for a phase includes ended sessions.
     (*all || phase.is_some() || current)
         && phase.is_none_or(|phase| phase == session.phase)
         && is(name, spec.name.as_deref())
         && is(key, spec.key.as_deref())
         && is(member, agent.and_then(|agent| agent.member.as_deref()))
-        && is(plan, agent.and_then(|agent| agent.plan.as_ref()).map(|seat| seat.plan.as_str()))
+        && is(plan, agent.and_then(|agent| agent.plan.as_ref()).map(|it| it.plan.as_str()))
         && is(parent, spec.parent.as_ref().map(SessionId::as_str))
 }
 
-/// The ids of the page that is asked for, of all sessions in the order of their ids; and where the next one goes on.
+/// Returns the ids of the requested page, and the id after which the next page starts. `sessions` are all sessions, in
+/// the order of their ids.
 pub fn page<'a>(
     request: &ListRequest,
     sessions: impl DoubleEndedIterator<Item = &'a Session>,

@@ -1,60 +1,60 @@
-//! A member: a named seat for an agent, with a folder and a conversation of its own.
+//! A member: a named agent with a directory and a conversation of its own.
 
 use kennel_types::{
     AgentSettings, Judged, SessionId, TokenUsage, UsageScope, VerdictKind, is_unset,
 };
 use serde::{Deserialize, Serialize};
 
-/// A named seat. Whether it is busy is nowhere written down: it is if a session of its lives.
+/// A named agent. Whether it is busy is not recorded: it is busy while one of its sessions is live.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Who sits there.
+    /// The agent program and its settings.
     pub seat: AgentSettings,
-    /// The folder that it works in.
+    /// The directory that it works in.
     pub cwd: String,
-    /// The conversation that it had last.
+    /// The latest conversation.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub conversation: Option<String>,
-    /// What it has used up so far.
+    /// The usage of all its prompts so far.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub usage: TokenUsage,
-    /// What the agent told last for the whole conversation, if it is one that tells no less: it counts once.
+    /// The latest usage that the agent reported. If it reports the whole conversation, only the increase counts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub told: TokenUsage,
-    /// How many prompts were judged, each attempt by itself.
+    /// The number of judged attempts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub attempts: u64,
-    /// What became of the last one.
+    /// The verdict of the latest attempt.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub last: Option<LastVerdict>,
-    /// Whose verdicts it has learnt that may not be on record themselves: they count once.
+    /// Sessions whose verdict is counted here but may not be recorded yet, so that none counts twice.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub learnt: Vec<SessionId>,
-    /// When it was added: milliseconds since 1970.
+    /// When it was added, in milliseconds since 1970.
     pub created_ms: u64,
 }
 
-/// What became of a member's last prompt.
+/// The verdict of a member's latest attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastVerdict {
     /// The launch.
     pub session: SessionId,
-    /// What.
+    /// The verdict.
     pub kind: VerdictKind,
-    /// When: milliseconds since 1970.
+    /// When it was judged, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
 impl Member {
-    /// Forgets whose verdicts it has learnt that can't be told again: they are on record.
+    /// Forgets the sessions whose verdicts are recorded by now, which can't be counted twice.
     pub(crate) fn settle_learnt(&mut self, unrecorded: impl Fn(&SessionId) -> bool) {
         self.learnt.retain(unrecorded);
     }
 
-    /// An attempt of its was judged. The conversation goes on if there was one; a dead one is forgotten, unless
-    /// it was another one than the member's.
+    /// Counts a judged attempt. Its conversation becomes the member's. If the conversation was gone and was the member's
+    /// own, the member forgets it.
     pub(crate) fn learn(
         &mut self,
         session: &SessionId,
@@ -63,19 +63,19 @@ impl Member {
         scope: UsageScope,
         at_ms: u64,
     ) {
-        // A daemon that died before the session's own record was written judges it again.
+        // If a daemon dies before it records the verdict, the next one judges the session again.
         let last = self.last.as_ref().is_some_and(|last| last.session == *session);
         if last || self.learnt.contains(session) {
             return;
         }
         self.learnt.push(session.clone());
         let kind = judged.verdict.kind;
-        let goes_on = asked.is_some() && self.conversation.as_deref() == asked;
+        let continues = asked.is_some() && self.conversation.as_deref() == asked;
         self.usage += match scope {
-            UsageScope::Conversation if goes_on => judged.usage.beyond(&self.told),
+            UsageScope::Conversation if continues => judged.usage.beyond(&self.told),
             UsageScope::Conversation | UsageScope::Attempt => judged.usage,
         };
-        // An attempt that told nothing has not begun the count anew.
+        // An attempt without a report does not reset the count.
         if judged.usage != TokenUsage::default() {
             self.told = judged.usage;
         }
@@ -83,11 +83,11 @@ impl Member {
         self.last = Some(LastVerdict { session: session.clone(), kind, at_ms });
         match kind {
             VerdictKind::StaleConversation => {
-                if asked.is_some() && self.conversation.as_deref() == asked {
+                if continues {
                     self.conversation = None;
                 }
             }
-            // Whoever was not let in has no conversation that could go on.
+            // An agent that was refused has no conversation to continue.
             VerdictKind::Auth | VerdictKind::RefusedFlags | VerdictKind::UntrustedFolder => {}
             _ => {
                 if let Some(id) = &judged.conversation {

@@ -1,28 +1,27 @@
-//! What an agent tells of itself, and whether it is believed.
+//! The reports of an agent about itself, and whether they are authentic.
 //!
-//! Only the launch that lives now is, by its token. A report that is refused changes nothing, and nobody is
-//! ended for it.
+//! Only the token of the live launch is accepted. A refused report changes nothing and ends no process.
 
 use kennel_types::{AgentActivity, AgentReport, Percent, SessionId, Title};
 use serde::{Deserialize, Serialize};
 
 use crate::world::World;
 
-/// What an agent told last.
+/// The latest reports of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reported {
-    /// Whether it works.
+    /// Whether it is working.
     pub activity: Option<AgentActivity>,
-    /// What it is about.
+    /// The title of its work.
     pub title: Option<Title>,
-    /// How far it is.
+    /// The progress of its work.
     pub progress: Option<Percent>,
 }
 
 impl Reported {
-    /// Whether that was news.
-    pub(crate) fn take(&mut self, report: &AgentReport) -> bool {
+    /// Stores a report. Returns whether it changed anything.
+    pub(crate) fn update(&mut self, report: &AgentReport) -> bool {
         let before = self.clone();
         match report {
             AgentReport::Ready => {}
@@ -35,78 +34,64 @@ impl Reported {
     }
 }
 
-/// What somebody presented with a report.
+/// The credentials of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportCredentials<'a> {
     /// The session's id, or that of one of its launches.
     pub session: &'a str,
-    /// The launch's secret.
+    /// The secret of the launch.
     pub token: Option<&'a str>,
-}
-
-/// Whether a report is believed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub enum ReportDecision {
-    /// It is.
-    Believed {
-        /// The launch that it comes from.
-        session: SessionId,
-    },
-    /// It is not.
-    Refused(ReportRefusal),
 }
 
 /// Why a report is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportRefusal {
-    /// No token.
+    /// The report has no token.
     #[error("a report needs the token of its launch, which is in the agent's environment")]
     NoToken,
-    /// There is no such session.
+    /// The session is unknown.
     #[error("there is no session {0:?}")]
     UnknownSession(String),
-    /// The launch has ended, or is to end.
-    #[error("the launch {launch} has ended, or is about to: it is too late for a report")]
+    /// The launch has ended, or is being stopped.
+    #[error("the launch {launch} has ended or is being stopped: it is too late for a report")]
     Spent {
-        /// Whose token it is.
+        /// The launch of the token.
         launch: SessionId,
     },
-    /// The launch was not let run yet.
+    /// The launch was not granted yet.
     #[error("the launch {launch} has not begun")]
     TooEarly {
-        /// Whose token it is.
+        /// The launch of the token.
         launch: SessionId,
     },
-    /// The token is another session's.
+    /// The token belongs to another session.
     #[error("the token belongs to another session, not to {0:?}")]
     Foreign(String),
-    /// The token is nobody's, or that of a session which is no longer on record.
+    /// The token belongs to no recorded launch.
     #[error("the token belongs to no launch that is on record")]
     UnknownToken,
 }
 
-/// Judges a report by who brings it.
-pub fn judge(world: &World, presented: ReportCredentials<'_>) -> ReportDecision {
-    let Some(token) = presented.token else {
-        return ReportDecision::Refused(ReportRefusal::NoToken);
-    };
+/// Returns the launch that a report comes from.
+///
+/// # Errors
+/// The report is not authentic, or not from a live launch.
+pub fn judge(world: &World, presented: ReportCredentials<'_>) -> Result<SessionId, ReportRefusal> {
+    let token = presented.token.ok_or(ReportRefusal::NoToken)?;
     let named = presented.session;
-    let Some(base) = SessionId::parse(named).ok().filter(|id| world.knows(id)) else {
-        return ReportDecision::Refused(ReportRefusal::UnknownSession(named.to_owned()));
-    };
-    let Some(bearer) = world.sessions().find(|session| session.launch.token.is(token)) else {
-        return ReportDecision::Refused(ReportRefusal::UnknownToken);
-    };
+    let known = SessionId::parse(named).ok().filter(|id| world.knows(id));
+    let base = known.ok_or_else(|| ReportRefusal::UnknownSession(named.to_owned()))?;
+    let bearer = world.sessions().find(|session| session.launch.token.is(token));
+    let bearer = bearer.ok_or(ReportRefusal::UnknownToken)?;
     let launch = bearer.id.clone();
     if bearer.is_stop_wanted() || bearer.has_ended() {
-        ReportDecision::Refused(ReportRefusal::Spent { launch })
+        Err(ReportRefusal::Spent { launch })
     } else if !launch.is_same_session(&base) {
-        ReportDecision::Refused(ReportRefusal::Foreign(named.to_owned()))
+        Err(ReportRefusal::Foreign(named.to_owned()))
     } else if !bearer.is_believed() {
-        ReportDecision::Refused(ReportRefusal::TooEarly { launch })
+        Err(ReportRefusal::TooEarly { launch })
     } else {
-        ReportDecision::Believed { session: launch }
+        Ok(launch)
     }
 }
 

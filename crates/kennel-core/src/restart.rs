@@ -1,7 +1,7 @@
-//! Whether a session that has ended is launched again by itself, and when.
+//! Whether and when an ended session is restarted automatically.
 //!
-//! Only a failure of its own is repeated: not what somebody stopped, nor what was ended by time, nor what a
-//! restart of the machine took. What may have run and has no outcome is repeated only if that was asked for.
+//! Only a session that failed by itself is restarted: not one that was stopped, timed out, or was lost in a restart of
+//! the machine. A session that may have run and has no outcome is restarted only on request.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::Session;
 
-/// The pause before the first repetition; each further one takes twice as long.
+/// The pause before the first restart. It doubles with each further one.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-/// No pause is longer.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
-/// What ran so long was healthy: the next pause is the shortest again.
+/// A launch that ran this long was healthy: the next pause is the shortest again.
 const HEALTHY: Duration = Duration::from_secs(10 * 60);
 
-/// How often a session was launched again by itself since a person launched it.
+/// The number of automatic restarts since a user last launched the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 pub struct Restarts {
-    /// In all.
+    /// All restarts.
     pub total: u32,
-    /// Since a launch that was healthy for a while.
+    /// Restarts since a healthy launch.
     pub in_a_row: u32,
 }
 
 impl Restarts {
-    /// After another one, of a launch that ran so long.
+    /// Returns the numbers after a restart of a launch that ran this long.
     #[must_use]
     pub fn after(self, ran: Duration) -> Self {
         let before = if ran >= HEALTHY { 0 } else { self.in_a_row };
@@ -35,27 +35,27 @@ impl Restarts {
     }
 }
 
-/// What is known of the newest launch of a session, once it is cleaned up.
+/// The facts about the newest launch of a session, once it is cleaned up.
 #[derive(Debug, Clone, Copy)]
 pub struct RestartFacts<'a> {
-    /// What is wanted.
+    /// The policy.
     pub policy: Restart,
-    /// Whether that goes for what may have run, too.
+    /// Whether the policy also applies to a launch that may have run.
     pub unknown_too: bool,
-    /// What was done so far.
+    /// The restarts so far.
     pub restarts: Restarts,
-    /// Whether somebody wanted the end.
+    /// Whether a stop called off further launches.
     pub called_off: bool,
     /// Why it ended.
     pub reason: Option<&'a Reason>,
-    /// How the agent ended.
+    /// The exit status of the agent.
     pub exit: Option<&'a Exit>,
-    /// How long the program ran; zero if it never did.
+    /// How long the program ran. Zero if it never did.
     pub ran: Duration,
 }
 
 impl<'a> RestartFacts<'a> {
-    /// Those of a launch.
+    /// Collects the facts about a launch.
     #[must_use]
     pub fn of(session: &'a Session, ran: Duration) -> Self {
         Self {
@@ -70,77 +70,63 @@ impl<'a> RestartFacts<'a> {
     }
 }
 
-/// What is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum RestartDecision {
-    /// Another launch.
-    Relaunch {
-        /// After this long.
-        after: Duration,
-    },
-    /// That was it.
-    Done(NoRestartReason),
-}
-
-/// Why there is no other launch.
+/// Why a session is not restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoRestartReason {
-    /// Nobody asked for any.
-    #[error("nobody asked for restarts")]
+    /// There is no restart policy.
+    #[error("it has no restart policy")]
     NoPolicy,
-    /// It has not ended, or nobody knows why.
+    /// It has not ended.
     #[error("it has not ended")]
     NotEnded,
     /// The agent exited with 0.
     #[error("it succeeded")]
     Succeeded,
-    /// Somebody, or something that it depended on, ended it.
-    #[error("its end was wanted")]
+    /// A caller, or the end of something that it depends on, stopped it.
+    #[error("it was stopped")]
     Wanted,
-    /// It took too long.
-    #[error("it was ended by time, and that is never repeated")]
+    /// It exceeded a time limit.
+    #[error("it exceeded a time limit, after which it is never restarted")]
     Time,
     /// The machine was restarted.
-    #[error("it was lost to the restart of the machine")]
+    #[error("it was lost in the restart of the machine")]
     Rebooted,
-    /// A person gave it up.
-    #[error("it was given up, and nobody saw it end")]
+    /// A user gave it up.
+    #[error("it was given up; Kennel did not see it end")]
     Forgotten,
     /// It may have run.
-    #[error("it may have run, and nobody knows how it ended")]
+    #[error("it may have run, with an unknown result")]
     Unknown,
-    /// There is a later launch.
-    #[error("it was launched again already")]
+    /// A later launch exists.
+    #[error("it was already launched again")]
     Superseded,
-    /// It was repeated often enough.
-    #[error("it was launched again as often as allowed")]
+    /// The maximum number of restarts is reached.
+    #[error("it reached its maximum number of restarts")]
     Exhausted,
 }
 
-/// Decides.
-pub fn decide(facts: &RestartFacts<'_>) -> RestartDecision {
-    let Restart::OnFailure { most } = facts.policy else {
-        return RestartDecision::Done(NoRestartReason::NoPolicy);
-    };
+/// Returns the pause before the next launch.
+///
+/// # Errors
+/// The session is not restarted.
+pub fn decide(facts: &RestartFacts<'_>) -> Result<Duration, NoRestartReason> {
+    let Restart::OnFailure { most } = facts.policy else { return Err(NoRestartReason::NoPolicy) };
     if facts.called_off {
-        return RestartDecision::Done(NoRestartReason::Wanted);
+        return Err(NoRestartReason::Wanted);
     }
-    if let Err(why) = failed(facts) {
-        return RestartDecision::Done(why);
-    }
+    check_failed(facts)?;
     if most.is_some_and(|most| facts.restarts.total >= most) {
-        return RestartDecision::Done(NoRestartReason::Exhausted);
+        return Err(NoRestartReason::Exhausted);
     }
-    RestartDecision::Relaunch { after: pause(facts) }
+    Ok(pause(facts))
 }
 
-/// Whether it failed by itself.
-fn failed(facts: &RestartFacts<'_>) -> Result<(), NoRestartReason> {
+/// Checks that the session failed by itself.
+fn check_failed(facts: &RestartFacts<'_>) -> Result<(), NoRestartReason> {
     let (Some(reason), Some(exit)) = (facts.reason, facts.exit) else {
         return Err(NoRestartReason::NotEnded);
     };
-    // Whoever ended it: its own word counts only if nobody made it end.
+    // A signal counts as the session's own failure only if Kennel did not end it.
     let by_itself = match reason {
         Reason::Exited => true,
         Reason::Failed { .. } | Reason::KeeperDied => false,
@@ -166,7 +152,7 @@ fn failed(facts: &RestartFacts<'_>) -> Result<(), NoRestartReason> {
 
 fn pause(facts: &RestartFacts<'_>) -> Duration {
     let in_a_row = if facts.ran >= HEALTHY { 0 } else { facts.restarts.in_a_row };
-    // Beyond that it is the longest anyway.
+    // More doublings exceed the longest pause anyway.
     SHORTEST_PAUSE.saturating_mul(1 << in_a_row.min(16)).min(LONGEST_PAUSE)
 }
 

@@ -1,107 +1,94 @@
-//! Whether a prompt is tried again by itself, and when.
+//! Whether and when a prompt is retried automatically.
 //!
-//! Only what the provider is to blame for is tried again: it had too much to do, it failed, it could not be reached.
-//! What did work, or may have, is not repeated unless that was asked for. A conversation that is not there any more costs one
-//! launch without it, if nobody named it. Everything else is a person's to decide.
+//! Only failures of the provider are retried: it was overloaded, failed, or could not be reached. An attempt that did
+//! work, or may have, is repeated only on request. If the member's conversation is gone, there is one attempt without
+//! it, unless the caller named the conversation. Everything else is left to the user.
 //!
-//! The caller decides only after the former launch was seen to be gone and its verdict is on record.
+//! The caller decides only after the previous launch was seen to be gone and its verdict is recorded.
 
 use std::time::Duration;
 
 use kennel_types::{AgentSpec, ConversationChoice, Judged, VerdictKind, Work};
 
-/// The pause before the first repetition; each further one takes twice as long. The agents' own programs have tried for
-/// a while already.
+/// The pause before the first retry. It doubles with each further one. The agents' programs have already retried for a
+/// while themselves.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(2);
-/// No pause is longer, unless the provider says so; what chance adds comes on top.
+/// The longest pause, unless the provider requests a longer one. The jitter comes on top.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 
-/// What is known of a prompt's newest launch, once it is gone.
+/// The facts about a prompt's newest launch, once it is gone.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryFacts<'a> {
-    /// What was asked, with the conversation that this launch went on with.
+    /// The request, with the conversation that this launch continued.
     pub agent: &'a AgentSpec,
-    /// What became of it.
+    /// The result of the launch.
     pub judged: &'a Judged,
-    /// How many launches there were, this one among them.
+    /// The number of launches, including this one.
     pub attempts: u32,
-    /// Whether one of them was made because a conversation was not there any more.
+    /// Whether an earlier launch failed because its conversation was gone.
     pub stale_before: bool,
-    /// How long ago the first one began.
+    /// How long ago the first launch began.
     pub since_first: Duration,
-    /// Whether somebody wanted the end.
+    /// Whether a stop called off further launches.
     pub called_off: bool,
-    /// Whether something of its can't be removed.
+    /// Whether one of its resources can't be removed.
     pub uncleaned: bool,
-    /// Whether its gate was told to open, and nobody knows how it ended.
+    /// Whether it was granted and its end is unknown.
     pub may_have_run: bool,
-    /// How much of the longest addition the pause gets, drawn by the caller: all prompts that failed at once shall not
-    /// come back at once.
+    /// A random share of the maximum jitter, so that prompts that failed together are not retried together.
     pub jitter: u16,
 }
 
-/// What is to be done.
+/// A retry: another launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum RetryDecision {
-    /// Another launch.
-    Again {
-        /// After this long.
-        after: Duration,
-        /// With which conversation.
-        how: RetryConversation,
-    },
-    /// That was it.
-    Done(NoRetryReason),
+pub struct Retry {
+    /// The pause before it.
+    pub after: Duration,
+    /// Whether it starts a new conversation, because the one that the attempt continued is gone.
+    pub fresh: bool,
 }
 
-/// What another launch goes on with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RetryConversation {
-    /// The same as this one.
-    Same,
-    /// A new conversation: the one that it went on with is to be forgotten.
-    Fresh,
-}
-
-/// Why there is no other launch.
+/// Why a prompt is not retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum NoRetryReason {
-    /// It has its answer.
+    /// It was answered.
     #[error("it succeeded")]
     Succeeded,
-    /// Another launch would not help.
-    #[error("it failed in a way that is not tried again")]
+    /// A retry would not help.
+    #[error("a failure of this kind is not retried")]
     NotThatKind,
-    /// The conversation that somebody named is not there.
-    #[error("the conversation that was asked for is not there, and no other takes its place")]
+    /// The requested conversation is gone.
+    #[error("the requested conversation is gone, and no other takes its place")]
     ExplicitConversation,
-    /// A new conversation was begun already.
-    #[error("a new conversation was begun already in place of one that is not there")]
+    /// A new conversation was already started.
+    #[error("a new conversation was already started in place of one that is gone")]
     StaleTwice,
     /// It ran tools.
-    #[error("it did work already, and nobody asked to have that repeated")]
+    #[error("it already did work, and a repetition was not requested")]
     DidWork,
     /// It may have run tools.
-    #[error("it may have done work, and nobody asked to have that repeated")]
+    #[error("it may have done work, and a repetition was not requested")]
     MayHaveRun,
-    /// It was tried often enough.
-    #[error("it was tried as often as allowed")]
+    /// The maximum number of retries is reached.
+    #[error("it reached its maximum number of retries")]
     TooOften,
-    /// The next try would come too late.
-    #[error("the next try would begin later than allowed")]
+    /// The next retry would start too late.
+    #[error("the next retry would start later than allowed")]
     TooLong,
-    /// No launch follows one that is not cleaned up, and nobody waits for ever.
-    #[error("what it left could not be removed")]
+    /// No launch follows one that can't be cleaned up.
+    #[error("its resources could not be removed")]
     NotCleaned,
-    /// Somebody wanted the end.
-    #[error("its end was wanted")]
+    /// A stop called off further launches.
+    #[error("it was stopped")]
     CalledOff,
 }
 
-/// Decides.
-pub fn decide(facts: &RetryFacts<'_>) -> RetryDecision {
-    let decided = match facts.judged.verdict.kind {
+/// Decides whether to retry.
+///
+/// # Errors
+/// The prompt is not retried.
+pub fn decide(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReason> {
+    let retry = match facts.judged.verdict.kind {
         VerdictKind::Succeeded => Err(NoRetryReason::Succeeded),
         VerdictKind::Cancelled => Err(NoRetryReason::CalledOff),
         _ if facts.called_off => Err(NoRetryReason::CalledOff),
@@ -110,7 +97,7 @@ pub fn decide(facts: &RetryFacts<'_>) -> RetryDecision {
         | VerdictKind::RateLimited
         | VerdictKind::Server
         | VerdictKind::Unreachable => after_a_pause(facts),
-        // Whatever was asked for: that nobody knows its end does not put the blame on the provider.
+        // Even if a repetition was requested: an unknown end is not a failure of the provider.
         VerdictKind::Unknown if facts.may_have_run => Err(NoRetryReason::MayHaveRun),
         VerdictKind::Auth
         | VerdictKind::UntrustedFolder
@@ -120,21 +107,15 @@ pub fn decide(facts: &RetryFacts<'_>) -> RetryDecision {
         | VerdictKind::Killed
         | VerdictKind::Crashed
         | VerdictKind::Unknown => Err(NoRetryReason::NotThatKind),
-    };
-    match decided {
-        Ok(_) if facts.uncleaned => RetryDecision::Done(NoRetryReason::NotCleaned),
-        Ok((after, how)) => RetryDecision::Again { after, how },
-        Err(why) => RetryDecision::Done(why),
-    }
+    }?;
+    if facts.uncleaned { Err(NoRetryReason::NotCleaned) } else { Ok(retry) }
 }
 
-/// One launch without the conversation, at once. It is not one of the tries that are counted: the provider is well.
-fn without_the_conversation(
-    facts: &RetryFacts<'_>,
-) -> Result<(Duration, RetryConversation), NoRetryReason> {
+/// Allows one launch without the conversation, at once. It does not count as a retry, because the provider works.
+fn without_the_conversation(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReason> {
     match (&facts.agent.wish, &facts.agent.conversation) {
         (ConversationChoice::Resume { .. }, _) => return Err(NoRetryReason::ExplicitConversation),
-        // It went on with none, so that none can be missing.
+        // It continued no conversation, so none can be gone.
         (ConversationChoice::Fresh, _) | (ConversationChoice::Continue, None) => {
             return Err(NoRetryReason::NotThatKind);
         }
@@ -146,18 +127,17 @@ fn without_the_conversation(
     if facts.may_have_run && !facts.agent.replay {
         return Err(NoRetryReason::MayHaveRun);
     }
-    // Without its conversation an agent can't do anything. One that did something all the same only spoke of a
-    // conversation.
+    // An agent can't do anything without its conversation. If it did something, it only mentioned a conversation.
     let judged = facts.judged;
     let began = judged.turns.is_some_and(|turns| turns > 0) || judged.usage.output_tokens > 0;
     if (did_work(judged) || began && judged.work != Work::None) && !facts.agent.replay {
         return Err(NoRetryReason::DidWork);
     }
     in_time(facts, Duration::ZERO)?;
-    Ok((Duration::ZERO, RetryConversation::Fresh))
+    Ok(Retry { after: Duration::ZERO, fresh: true })
 }
 
-fn after_a_pause(facts: &RetryFacts<'_>) -> Result<(Duration, RetryConversation), NoRetryReason> {
+fn after_a_pause(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReason> {
     let judged = facts.judged;
     if !facts.agent.replay {
         if did_work(judged) {
@@ -173,23 +153,23 @@ fn after_a_pause(facts: &RetryFacts<'_>) -> Result<(Duration, RetryConversation)
     }
     let after = pause(tries, judged.verdict.retry_after, facts.jitter);
     in_time(facts, after)?;
-    Ok((after, RetryConversation::Same))
+    Ok(Retry { after, fresh: false })
 }
 
 fn did_work(judged: &Judged) -> bool {
     judged.work == Work::Tools || judged.tools > 0
 }
 
-/// Whether a try may begin after this long.
+/// Checks that a retry may start after this pause.
 fn in_time(facts: &RetryFacts<'_>, after: Duration) -> Result<(), NoRetryReason> {
     let limit = facts.agent.retry_within_ms.map(Duration::from_millis);
     let begins = facts.since_first.saturating_add(after);
     if limit.is_some_and(|limit| begins > limit) { Err(NoRetryReason::TooLong) } else { Ok(()) }
 }
 
-/// The pause after so many tries, as long as the provider says or longer; up to a quarter more by chance.
+/// Returns the pause after so many retries: at least what the provider requests, plus a jitter of up to a quarter.
 fn pause(tries: u32, retry_after: Option<Duration>, jitter: u16) -> Duration {
-    // Beyond that it is the longest anyway.
+    // More doublings exceed the longest pause anyway.
     let ours = SHORTEST_PAUSE.saturating_mul(1 << tries.min(16)).min(LONGEST_PAUSE);
     let least = ours.max(retry_after.unwrap_or_default());
     let more = least / 4 / u32::from(u16::MAX) * u32::from(jitter);

@@ -1,4 +1,4 @@
-//! A session: what is wanted of it, apart from what was seen of it.
+//! A session: its desired state, and separately what was observed of it.
 
 use std::time::Duration;
 
@@ -11,71 +11,71 @@ use serde::{Deserialize, Serialize};
 use crate::report::Reported;
 use crate::restart::Restarts;
 
-/// One launch of a session, as far as decisions need it. A session that is launched again has several of these;
-/// see [`crate::World::relaunch`].
+/// One launch of a session, with everything that decisions need. A session that is launched again has several of
+/// these; see [`crate::World::relaunch`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Which one.
+    /// The id of this launch.
     pub id: SessionId,
-    /// What was asked for.
+    /// The request.
     pub spec: SessionSpec,
-    /// What is wanted of it now.
+    /// The desired state.
     pub wanted: DesiredState,
-    /// What was seen of it last.
+    /// The phase, as last observed.
     pub phase: Phase,
-    /// Its launch.
+    /// The process of this launch.
     pub launch: Launch,
     /// Why it ended, or is about to.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub reason: Option<Reason>,
-    /// How the agent ended.
+    /// The exit status of the agent.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub exit: Option<Exit>,
-    /// What is left to be removed.
+    /// The resources that are left to remove.
     pub owed: Vec<Owed>,
-    /// Those who could not be ended so far.
+    /// The processes that could not be ended so far.
     pub survivors: Vec<Survivor>,
-    /// Why nothing could be observed, if that was so once.
+    /// Why the session could not be observed, if that ever happened.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub lost: Option<LostBecause>,
-    /// What was made for it and has something of value: it is not removed.
+    /// The resources that are kept because they contain work.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub kept: Vec<KeptItem>,
-    /// Whether it is up.
+    /// Whether it is ready.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ready: ReadyState,
-    /// What its agent has told.
+    /// The agent's latest reports.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub reported: Reported,
-    /// How often it was launched again by itself.
+    /// The number of automatic restarts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub restarts: Restarts,
-    /// Whether another launch follows this one.
+    /// Whether another launch follows.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub relaunch: RelaunchState,
-    /// Where it stands in line, while it is [`Phase::Queued`]: the lowest is next.
+    /// The order in the queue, while it is [`Phase::Queued`]: the lowest is next.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ticket: u64,
-    /// Who started it.
+    /// Who started the process.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub started_by: StartedBy,
-    /// What became of its prompt, if it is one.
+    /// The result of its prompt, if it is one.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub judged: Option<Judged>,
-    /// What this daemon has under way for it. It is on no record: it dies with the daemon.
+    /// The daemon's operations in progress. They are not recorded, because they end with the daemon.
     #[serde(skip)]
     pub underway: Underway,
 }
 
-/// What is wanted. It never goes back from `Stopped` to `Running`.
+/// The desired state. It never goes back from `Stopped` to `Running`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "wanted")]
 pub enum DesiredState {
-    /// It shall run.
+    /// The session should run.
     Running,
-    /// It shall end; KILL follows TERM after this long.
+    /// The session should end.
     Stopped {
-        /// The shortest grace that anybody asked for.
+        /// The time between TERM and KILL: the shortest that any caller requested.
         grace: Duration,
     },
 }
@@ -83,82 +83,82 @@ pub enum DesiredState {
 /// One attempt at a session's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Its secret.
+    /// The secret of the launch.
     pub token: LaunchToken,
-    /// Whether a durable row says that this launch may come to be.
+    /// Whether a durable row allows this launch.
     pub recorded: bool,
-    /// Whether its keeper has greeted.
+    /// Whether the keeper has greeted.
     pub keeper_ready: bool,
-    /// Whether the gate was told to open: from here on it may have run. Also set for a launch that a former
-    /// daemon left, unless a stop was on its record: that daemon may have granted it and died before it wrote
-    /// so.
+    /// Whether the keeper was told to open the gate: from then on the program may have run. Also set for a launch of
+    /// an earlier daemon, unless a stop is on its record: that daemon may have granted it and died before it recorded
+    /// the grant.
     pub granted: bool,
     /// The identity of the agent's process, as text.
     pub identity: Option<String>,
-    /// Its pid, for people to read.
+    /// The pid, for people.
     pub pid: Option<i32>,
-    /// The folder of its cgroup.
+    /// The directory of the cgroup.
     pub pen: Option<String>,
 }
 
-/// Why nothing can be observed.
+/// Why a session can't be observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostBecause(pub String);
 
-/// What a daemon has under way for a session: of each kind at most one at a time.
+/// A daemon's operations in progress for a session: at most one of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Underway {
     /// The durable record.
     pub writing: Writing,
-    /// The look at a launch whose keeper is not heard.
+    /// The probe of a launch whose keeper is not connected.
     pub look: ProbeState,
-    /// How many probes in a row could not look.
+    /// The number of failed probes in a row.
     pub failed_probes: u8,
-    /// What is being removed.
+    /// The resources that are being removed.
     pub cleaning: Vec<OwedKind>,
-    /// Whether another try is due at some time.
+    /// Whether a retry is scheduled.
     pub retry_armed: bool,
-    /// Whether the keeper was let go.
+    /// Whether the keeper was released.
     pub released: bool,
-    /// Whether what it needs is being made.
+    /// Whether a resource is being created.
     pub making: bool,
-    /// Whether it is certain that no keeper was asked for. If in doubt, one may exist.
+    /// Whether it is certain that no keeper was requested. If in doubt, one may exist.
     pub unlaunched: bool,
-    /// Whether somebody looks for a sign that it is up.
+    /// Whether the daemon watches for readiness.
     pub awaiting: bool,
 }
 
-/// How a session's durable record stands.
+/// The state of a session's durable record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Writing {
-    /// Nothing is being written, nothing is owed.
+    /// Nothing is being written or left to write.
     #[default]
     Settled,
-    /// It is being written.
+    /// A row is being written.
     UnderWay {
-        /// The phase in what is being written.
+        /// The phase in that row.
         phase: Phase,
-        /// Whether it must be written again after that, since more has happened.
+        /// Whether more has happened since, so that another row must follow.
         outdated: bool,
     },
-    /// It could not be written, and is tried again.
+    /// The last write failed and is retried.
     Failed,
 }
 
-/// How a look at a launch stands. While there is one, its keeper is told nothing: it is dead, or not found yet.
+/// The state of a probe. While one is needed, the keeper gets no commands: it is dead, or not found yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ProbeState {
-    /// No look: a keeper is heard, or about to be.
+    /// No probe: a keeper is connected, or about to be.
     #[default]
     Unneeded,
-    /// A probe is under way.
+    /// A probe is in progress.
     Probing,
-    /// A probe is under way, and the keeper was lost meanwhile: unless it finds the end, it is out of date.
+    /// A probe is in progress, and the keeper was lost meanwhile: unless it finds the end, its result is stale.
     ProbingStale,
-    /// A probe could not look, or found nothing to see; it is due again.
+    /// A probe failed or found nothing, and is due again.
     ProbeDue,
     /// The pen is being ended without its keeper.
     EndingPen,
-    /// The pen could not be ended so far; that is due again.
+    /// The pen could not be ended so far, and another attempt is due.
     EndPenDue,
 }

@@ -1,4 +1,4 @@
-//! All sessions of a home: who may join, who ends with whom, and who is meant.
+//! All sessions and members of a home: admission, parents and children, relaunches, lookups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,10 +27,10 @@ pub use sessions::Revision;
 
 use sessions::Sessions;
 
-/// What is to be done, and for whom.
+/// Effects, each with its session.
 type Effects = Vec<(SessionId, Effect)>;
 
-/// All sessions.
+/// All sessions and members of a home.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct World {
     sessions: Sessions,
@@ -41,27 +41,14 @@ pub struct World {
     draining: bool,
 }
 
-/// What became of a request for a new session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
-pub enum Admitted {
-    /// It is a session now.
-    Admitted {
-        /// What is to be done.
-        effects: Vec<(SessionId, Effect)>,
-    },
-    /// It is not.
-    Refused(AdmitError),
-}
-
-/// Why there is no new session.
+/// Why a new session is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdmitError {
-    /// Everything is being ended.
-    #[error("the daemon is being stopped, and takes nothing new")]
+    /// The daemon shuts down.
+    #[error("the daemon is shutting down and accepts no new sessions")]
     Draining,
     /// The id is in use.
-    #[error("there is a session {0} already")]
+    #[error("session {0} already exists")]
     IdTaken(SessionId),
     /// The name is in use.
     #[error("the name {name:?} is taken by session {by}, which has not ended")]
@@ -79,47 +66,47 @@ pub enum AdmitError {
         /// The live session that has it.
         by: SessionId,
     },
-    /// There is no such parent.
-    #[error("the session that asks, {0}, is not known")]
+    /// The parent is unknown.
+    #[error("unknown parent session {0}")]
     ParentUnknown(SessionId),
-    /// The parent has ended, or is about to.
-    #[error("the session that asks, {0}, has ended or is about to")]
+    /// The parent has ended, or is being stopped.
+    #[error("the parent session {0} has ended or is being stopped")]
     ParentEnded(SessionId),
 }
 
 /// Why a session was not removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoveSessionError {
-    /// There is none.
+    /// The session is unknown.
     #[error("there is no session {0}")]
     Unknown(SessionId),
-    /// It is still owned.
+    /// Kennel still owns it.
     #[error("session {0} has not ended, or its cleanup is not complete")]
     Live(SessionId),
-    /// Its keeper still waits for the outcome to be on record.
-    #[error("the outcome of session {0} is not on record yet")]
+    /// Its keeper still waits until the outcome is recorded.
+    #[error("the outcome of session {0} is not recorded yet")]
     Unrecorded(SessionId),
-    /// Another launch of it follows.
+    /// Another launch follows.
     #[error("session {0} is about to be launched again; stop it first")]
     RelaunchPending(SessionId),
-    /// It is the latest launch of a session, whose ids count on from it.
+    /// It is the latest launch of a session, from which the ids of later ones are derived.
     #[error("{0} is the latest launch of a session; remove the earlier ones first, or all of them")]
     Latest(SessionId),
 }
 
 impl World {
-    /// Those of the register, once, at the daemon's start.
+    /// Restores the sessions of the register, once, when the daemon starts.
     #[must_use]
     pub fn restore(&mut self, sessions: impl IntoIterator<Item = Session>) -> Effects {
         let ids: Vec<_> = sessions.into_iter().map(|session| self.insert(session)).collect();
         let mut effects = Vec::new();
-        // All of them first: what a row says of a wish for the end counts only if it was read there.
+        // All of them first: only a stop that was read from a row counts here.
         for id in &ids {
             let session = self.sessions.get_mut(id);
             let todo = session.map(|session| session.step(&Event::Restored)).unwrap_or_default();
             effects.extend(tagged(id, todo));
         }
-        // That the next launch was made may have been on no record yet when that was.
+        // The row of the next launch may have been written before that of its predecessor.
         for id in &ids {
             let superseded = self.newest(id).is_some_and(|newest| newest.id != *id);
             let session = self
@@ -130,8 +117,7 @@ impl World {
                 effects.extend(tagged(id, session.settle_relaunch(RelaunchState::Launched)));
             }
         }
-        // Children were told of their parent's end, but the record of that may have been lost. A parent that is
-        // not on record any more was cleaned up.
+        // Children got their parent's stop, but its record may have been lost. A parent without a record was cleaned up.
         for id in &ids {
             self.end_children(id, &mut effects);
             let parent = self.sessions.get(id).and_then(|session| session.spec.parent.as_ref());
@@ -142,43 +128,42 @@ impl World {
         effects
     }
 
-    /// Takes a new session in, or says why not.
-    pub fn admit(&mut self, mut session: Session) -> Admitted {
-        if let Some(refusal) = self.refusal(&session) {
-            return Admitted::Refused(refusal);
-        }
+    /// Adds a new session.
+    ///
+    /// # Errors
+    /// The session is refused.
+    pub fn admit(&mut self, mut session: Session) -> Result<Effects, AdmitError> {
+        self.check_admissible(&session)?;
         if session.phase == Phase::Queued {
             session.ticket = self.next_ticket();
         }
         let effects = session.first_effects();
         let id = self.insert(session);
-        Admitted::Admitted { effects: tagged(&id, effects).collect() }
+        Ok(tagged(&id, effects).collect())
     }
 
-    fn refusal(&self, session: &Session) -> Option<AdmitError> {
+    fn check_admissible(&self, session: &Session) -> Result<(), AdmitError> {
         if self.draining {
-            return Some(AdmitError::Draining);
+            return Err(AdmitError::Draining);
         }
         if self.sessions.contains_key(&session.id) {
-            return Some(AdmitError::IdTaken(session.id.clone()));
+            return Err(AdmitError::IdTaken(session.id.clone()));
         }
         if let Some(name) = &session.spec.name
             && let Some(by) = self.live_by_name(name)
         {
-            return Some(AdmitError::NameTaken { name: name.clone(), by: by.clone() });
+            return Err(AdmitError::NameTaken { name: name.clone(), by: by.clone() });
         }
         if let Some(key) = &session.spec.key
             && let Some(by) = self.live_by_key(key, &session.id)
         {
-            return Some(AdmitError::KeyTaken { key: key.clone(), by: by.clone() });
+            return Err(AdmitError::KeyTaken { key: key.clone(), by: by.clone() });
         }
-        let id = session.spec.parent.as_ref()?;
-        let Some(parent) = self.sessions.get(id) else {
-            return Some(AdmitError::ParentUnknown(id.clone()));
-        };
-        // A child that came after its parent's stop would be missed by it.
+        let Some(id) = &session.spec.parent else { return Ok(()) };
+        let parent = self.sessions.get(id).ok_or_else(|| AdmitError::ParentUnknown(id.clone()))?;
+        // The stop of the parent would not reach a child that is added after it.
         let ending = parent.is_stop_wanted() && !session.spec.outlives_parent;
-        (parent.has_ended() || ending).then(|| AdmitError::ParentEnded(id.clone()))
+        if parent.has_ended() || ending { Err(AdmitError::ParentEnded(id.clone())) } else { Ok(()) }
     }
 
     fn insert(&mut self, session: Session) -> SessionId {
@@ -196,8 +181,8 @@ impl World {
         id
     }
 
-    /// Tells a session what happened, and its children if it has ended or shall. Says what is to be done. An
-    /// event for a session that is not known changes nothing.
+    /// Applies an event to a session, and stops its children if it has ended or is being stopped. Returns the effects
+    /// to carry out. An event for an unknown session changes nothing.
     #[must_use]
     pub fn step(&mut self, id: &SessionId, event: &Event) -> Effects {
         let mut effects = Vec::new();
@@ -219,7 +204,7 @@ impl World {
         }
     }
 
-    /// It gets no more grace than its parent.
+    /// Stops a child, with no more grace than its parent has.
     fn end_child(&mut self, id: &SessionId, grace: Option<Duration>, effects: &mut Effects) {
         let Some(child) = self.sessions.get_mut(id) else { return };
         let grace = grace.map_or(child.spec.grace, |grace| grace.min(child.spec.grace));
@@ -227,43 +212,43 @@ impl World {
             DesiredState::Running => true,
             DesiredState::Stopped { grace: before } => grace < before,
         };
-        // Its next launch would be refused; so it is called off.
+        // Its next launch would be refused, so the stop calls it off.
         let pending = child.relaunch == RelaunchState::Pending;
         let over = child.has_ended() && !pending;
         if !(new || pending) || child.spec.outlives_parent || over {
             return;
         }
-        let wish = StopIntent { grace: Some(grace), reason: Reason::ParentEnded };
-        effects.extend(tagged(id, child.step(&Event::StopAsked(wish))));
+        let stop = StopIntent { grace: Some(grace), reason: Reason::ParentEnded };
+        effects.extend(tagged(id, child.step(&Event::StopAsked(stop))));
         self.end_children(id, effects);
     }
 
-    /// Ends everything, and takes nothing new from now on.
+    /// Stops all sessions, and refuses new ones from now on.
     #[must_use]
     pub fn drain(&mut self, grace: Option<Duration>) -> Effects {
         self.draining = true;
-        let wish = Event::StopAsked(StopIntent { grace, reason: Reason::Shutdown });
+        let stop = Event::StopAsked(StopIntent { grace, reason: Reason::Shutdown });
         let mut effects = Vec::new();
         let ids: Vec<_> = self.sessions.keys().cloned().collect();
         for id in &ids {
             let session = self.sessions.get_mut(id);
-            let todo = session.map(|session| session.step(&wish)).unwrap_or_default();
+            let todo = session.map(|session| session.step(&stop)).unwrap_or_default();
             effects.extend(tagged(id, todo));
         }
         effects
     }
 
-    /// Whether nothing new is taken.
+    /// Returns whether new sessions are refused because of a shutdown.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.draining
     }
 
-    /// Forgets a launch that is over and done with. The latest one of a session goes last, or with all others:
-    /// [`World::remove_all`].
+    /// Removes a launch that is cleaned up and recorded. The latest launch of a session must be removed last, or with all
+    /// others: [`World::remove_all`].
     ///
     /// # Errors
-    /// It is not, or there is none.
+    /// The launch is unknown or can't be removed yet.
     pub fn remove(&mut self, id: &SessionId) -> Result<Session, RemoveSessionError> {
         self.check_removable(id)?;
         let is_latest = self.newest(id).is_some_and(|newest| newest.id == *id);
@@ -273,10 +258,10 @@ impl World {
         self.take_out(id)
     }
 
-    /// Forgets all launches of a session, if all are over and done with.
+    /// Removes all launches of a session, if all are cleaned up and recorded.
     ///
     /// # Errors
-    /// One of them is not, or there is none; then nothing is forgotten.
+    /// The session is unknown, or a launch can't be removed yet. Then none is removed.
     pub fn remove_all(&mut self, id: &SessionId) -> Result<Vec<Session>, RemoveSessionError> {
         let ids: Vec<_> = self.launches(id).map(|session| session.id.clone()).collect();
         if ids.is_empty() {
@@ -318,19 +303,19 @@ impl World {
         Ok(session)
     }
 
-    /// One launch, by its exact id.
+    /// Returns a launch by its exact id.
     #[must_use]
     pub fn get(&self, id: &SessionId) -> Option<&Session> {
         self.sessions.get(id)
     }
 
-    /// Another one after each change of this launch.
+    /// Returns the revision of a launch, which changes with it.
     #[must_use]
     pub fn revision(&self, id: &SessionId) -> Option<Revision> {
         self.sessions.revision(id)
     }
 
-    /// All of them, the oldest first.
+    /// Returns all launches, the oldest first.
     pub fn sessions(&self) -> impl DoubleEndedIterator<Item = &Session> + ExactSizeIterator {
         self.sessions.values()
     }

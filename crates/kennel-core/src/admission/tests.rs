@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::event::Event;
-use crate::sample::{asking, born};
+use crate::tests::{asking, born};
 
 fn named(pattern: &str, most: u32) -> NameCap {
     NameCap { pattern: Pattern(pattern.into()), most }

@@ -1,14 +1,13 @@
-//! What a new daemon finds of a launch that a former one left, and what it makes of it.
+//! How a new daemon takes over the launches of an earlier one.
 
-use kennel_types::LaunchFailure;
-use kennel_types::{Exit, Phase, Reason};
+use kennel_types::{Exit, LaunchFailure, Phase, Reason};
 
 use crate::effect::Effect;
 use crate::event::Probe;
 use crate::session::{ProbeState, Session};
 
-/// After so many probes that could not look, a stop no longer waits for one: the pen is ended.
-const PATIENCE: u8 = 3;
+/// After so many failed probes in a row, a stop waits for no further one, and the pen is ended.
+const MAX_FAILED_PROBES: u8 = 3;
 
 impl Session {
     pub(super) fn on_restored(&mut self) -> Vec<Effect> {
@@ -18,11 +17,11 @@ impl Session {
             Phase::Reaped => self.clean_up(&mut effects),
             Phase::Queued | Phase::Making => self.restore_unlaunched(&mut effects),
             _ => {
-                // It was read from there.
+                // It was read from the register.
                 self.launch.recorded = true;
                 self.launch.keeper_ready = false;
-                // What comes after a row is written, not synced, and may be lost: a grant too. Only a wish for
-                // its end that is on record keeps it from having been granted later.
+                // What follows a row is written without a sync and may be lost, a grant too. Only a recorded stop proves
+                // that no grant followed.
                 self.launch.granted |= !self.is_stop_wanted();
                 self.probe(&mut effects);
             }
@@ -47,7 +46,7 @@ impl Session {
         match probe {
             Probe::Over { exit, reason } => return self.on_gone(exit, reason.as_ref()),
             Probe::Rebooted => {
-                let exit = self.exit_untold("lost to the restart of the machine");
+                let exit = self.unknown_exit("lost in the restart of the machine");
                 return self.reap(&exit, &Reason::Rebooted);
             }
             Probe::Failed { .. } => {
@@ -68,24 +67,19 @@ impl Session {
         effects
     }
 
-    /// Nobody waits for this answer. What was true for a moment is no longer of interest; but an end is an end,
-    /// and a keeper that is gone stays gone.
+    /// Handles an answer to no probe in progress. It is out of date, except that an end is final and a dead keeper
+    /// stays dead.
     fn on_late_probe(&mut self, probe: &Probe) -> Vec<Effect> {
         match probe {
             Probe::Over { exit, reason } => self.on_gone(exit, reason.as_ref()),
             Probe::NoKeeper => self.on_keeper_lost(),
-            Probe::Rebooted
-            | Probe::Waiting
-            | Probe::Gated { .. }
-            | Probe::Running { .. }
-            | Probe::Silent
-            | Probe::Failed { .. } => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
-    /// A failed look says nothing. But no stop waits for ever for one that works.
+    /// A failed probe proves nothing and is retried, but a stop does not wait forever for one that works.
     fn probe_failed(&mut self, in_a_row: u8, effects: &mut Vec<Effect>) {
-        if self.is_stop_wanted() && in_a_row >= PATIENCE && self.phase != Phase::Lost {
+        if self.is_stop_wanted() && in_a_row >= MAX_FAILED_PROBES && self.phase != Phase::Lost {
             self.do_without_keeper(effects);
         } else {
             self.underway.failed_probes = in_a_row;
@@ -94,9 +88,8 @@ impl Session {
         }
     }
 
-    /// Its client is gone with the former daemon: a launch whose gate is shut is not continued. If it may have
-    /// been granted, the word to open may still be on its way: then a stop, which ends the program too, and
-    /// with grace.
+    /// Calls off a launch behind a closed gate: its client is gone with the earlier daemon. If it may have been granted,
+    /// the order to open may still arrive; then a stop, which also ends the program, gracefully.
     fn call_off(&mut self, effects: &mut Vec<Effect>) {
         let why = "the daemon was restarted during its launch".to_owned();
         self.want_stopped(self.spec.grace, &Reason::Failed { code: LaunchFailure::Internal, why });

@@ -1,19 +1,20 @@
-//! The life of a session that a user started in their own terminal: it is followed, and left alone.
+//! The life of an adopted process, which a user started in their own terminal: Kennel only follows it.
 //!
 //! ```text
 //!            row durable, process found        a stop that names it
 //!  Reserved ─────────────────────────> Running ────────────────────> Stopping
 //!     │                                   │                             │
 //!     │                                   ├─── seen to have ended ──────┴──> Reaped ──> Cleaned
-//!     └─── could not be taken in ─────────┴─── let go ─────────────────────────────────────┘
+//!     └─── could not be adopted ──────────┴─── released ───────────────────────────────────┘
 //! ```
 //!
-//! There is no keeper and no pen: the process was there before, and what it starts is not held. Only a person who names
-//! it ends it; the end of everything, of a client or of a parent does not. That it has ended is known by a handle on
-//! that very process, or by a look for its identity; a look that fails says nothing, and is repeated.
+//! There is no keeper and no pen: the process existed before, and Kennel does not track its children. Only a stop that
+//! names the session ends it; a shutdown and the end of a client or parent do not. Kennel knows of its end by a handle
+//! on exactly that process, or by a probe for its identity; a failed probe proves nothing and is repeated.
 
-use kennel_types::LaunchFailure;
-use kennel_types::{LaunchToken, Owed, Phase, Reason, SessionId, SessionSpec, StartedBy};
+use kennel_types::{
+    LaunchFailure, LaunchToken, Owed, Phase, Reason, SessionId, SessionSpec, StartedBy,
+};
 
 use crate::effect::Effect;
 use crate::event::{Event, Probe, StopIntent};
@@ -21,13 +22,13 @@ use crate::session::{ProbeState, Session, Underway, Writing};
 
 use super::stop::StopChange;
 
-/// Why nobody saw how it ended.
-const LET_GO: &str = "it was let go, and goes on by itself";
-const NOT_TAKEN_IN: &str = "it was not taken in, and goes on by itself";
-const REBOOTED: &str = "lost to the restart of the machine";
+/// Why the exit status is unknown.
+const RELEASED: &str = "Kennel stopped following it; it may still run";
+const NOT_ADOPTED: &str = "Kennel could not adopt it; it may still run";
+const REBOOTED: &str = "lost in the restart of the machine";
 
 impl Session {
-    /// A session for a process that a user started, and that is not on record yet.
+    /// Creates a session for a process that a user started. It is not on record yet.
     #[must_use]
     pub fn adopted(
         id: SessionId,
@@ -39,7 +40,7 @@ impl Session {
         let mut session = Self::new(id, spec, token, owed);
         session.started_by = StartedBy::User;
         session.phase = Phase::Reserved;
-        // It runs, whatever we do.
+        // It already runs.
         session.launch.granted = true;
         session.launch.identity = Some(identity);
         session.launch.pid = Some(pid);
@@ -56,31 +57,18 @@ impl Session {
             Event::RecordFailed { why } => self.on_adopted_record_failed(why),
             Event::Restored => self.on_adopted_restored(),
             Event::Probed(probe) => self.on_adopted_probed(probe),
-            // Whoever started it has yet to take note of its end.
+            // The process has exited, but its parent has not waited for it yet.
             Event::Exited { exit } => self.on_exited(exit),
             Event::Gone { exit, reason } => self.on_gone(exit, reason.as_ref()),
             Event::StillAlive { survivors } => self.on_still_alive(survivors),
-            Event::StopAsked(wish) => self.on_adopted_stop_asked(wish),
-            Event::Forgotten { by } => self.on_let_go(by),
+            Event::StopAsked(stop) => self.on_adopted_stop_asked(stop),
+            Event::Forgotten { by } => self.on_released(by),
             Event::Reported(report) => self.on_reported(report),
             Event::CleanedUp { what } => self.on_cleaned_up(what),
             Event::CleanUpFailed { what, why } => self.on_clean_up_failed(what, why),
             Event::RetryDue => self.on_retry_due(),
-            // These are about what such a session has not: a launch, a keeper, a pen, a turn, a worktree, a sign.
-            Event::KeeperReady
-            | Event::KeeperNotStarted { .. }
-            | Event::TurnCame
-            | Event::Made { .. }
-            | Event::MakeFailed { .. }
-            | Event::Born { .. }
-            | Event::Opened
-            | Event::LaunchFailed { .. }
-            | Event::BecameReady { .. }
-            | Event::ReadyOverdue { .. }
-            | Event::KeeperLost
-            | Event::PenEnded(_)
-            | Event::Owes { .. }
-            | Event::Kept { .. } => Vec::new(),
+            // Other events are about a launch, a keeper, a pen, a queue, a worktree or readiness.
+            _ => Vec::new(),
         }
     }
 
@@ -88,7 +76,7 @@ impl Session {
         let mut effects = Vec::new();
         let Some(phase) = self.settle_record(&mut effects) else { return effects };
         self.underway.released |= phase >= Phase::Reaped;
-        // Nothing is made for it before it is on record.
+        // Kennel creates nothing for it before it is on record.
         if !std::mem::replace(&mut self.launch.recorded, true) && !self.has_ended() {
             self.probe(&mut effects);
         }
@@ -103,8 +91,8 @@ impl Session {
         self.underway.writing = Writing::Failed;
         if !self.launch.recorded && !self.has_ended() {
             self.reason = Some(Reason::Failed { code: LaunchFailure::Setup, why: why.to_owned() });
-            let untold = self.exit_untold(NOT_TAKEN_IN);
-            self.learn(&untold);
+            let exit = self.unknown_exit(NOT_ADOPTED);
+            self.learn(&exit);
             self.owed.clear();
             self.phase = Phase::Cleaned;
         }
@@ -114,7 +102,7 @@ impl Session {
 
     fn on_adopted_restored(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
-        // It was read from there.
+        // It was read from the register.
         self.launch.recorded = true;
         match self.phase {
             Phase::Cleaned => {}
@@ -128,7 +116,7 @@ impl Session {
         match probe {
             Probe::Over { exit, reason } => return self.on_gone(exit, reason.as_ref()),
             Probe::Rebooted => {
-                let exit = self.exit_untold(REBOOTED);
+                let exit = self.unknown_exit(REBOOTED);
                 return self.reap(&exit, &Reason::Rebooted);
             }
             _ if self.has_ended() || self.underway.look != ProbeState::Probing => {
@@ -137,9 +125,9 @@ impl Session {
             Probe::Running { .. } => {}
             Probe::Failed { why } if self.phase == Phase::Reserved => {
                 let reason = Reason::Failed { code: LaunchFailure::Setup, why: why.clone() };
-                return self.give_up(reason, NOT_TAKEN_IN);
+                return self.give_up(reason, NOT_ADOPTED);
             }
-            // Nobody else would look for it.
+            // No other event would trigger another probe.
             _ => {
                 let mut effects = Vec::new();
                 self.underway.look = ProbeState::ProbeDue;
@@ -158,18 +146,18 @@ impl Session {
         effects
     }
 
-    /// Only somebody who names it ends it.
-    fn on_adopted_stop_asked(&mut self, wish: &StopIntent) -> Vec<Effect> {
+    /// Only a stop that names the session counts.
+    fn on_adopted_stop_asked(&mut self, stop: &StopIntent) -> Vec<Effect> {
         let mut effects = Vec::new();
-        if self.has_ended() || !matches!(wish.reason, Reason::Stopped { .. }) {
+        if self.has_ended() || !matches!(stop.reason, Reason::Stopped { .. }) {
             return effects;
         }
-        let wish = self.want_stopped(wish.grace.unwrap_or(self.spec.grace), &wish.reason);
-        // Whoever looks for it now honours the wish with what is found.
-        if wish != StopChange::Same && matches!(self.phase, Phase::Running | Phase::Stopping) {
+        let change = self.want_stopped(stop.grace.unwrap_or(self.spec.grace), &stop.reason);
+        // A probe in progress applies the stop to what it finds.
+        if change != StopChange::Same && matches!(self.phase, Phase::Running | Phase::Stopping) {
             effects.extend(self.stop_keeper());
         }
-        match wish {
+        match change {
             StopChange::First => self.record_durably(&mut effects),
             StopChange::Sooner => self.note(&mut effects),
             StopChange::Same => {}
@@ -177,12 +165,12 @@ impl Session {
         effects
     }
 
-    /// Not while somebody looks for it, who may be about to make its files.
-    fn on_let_go(&mut self, by: &str) -> Vec<Effect> {
-        let looked_for = self.phase == Phase::Reserved || self.underway.look == ProbeState::Probing;
-        if self.has_ended() || looked_for {
+    /// Stops following the process, unless a probe is in progress, which may be about to create its files.
+    fn on_released(&mut self, by: &str) -> Vec<Effect> {
+        let probing = self.phase == Phase::Reserved || self.underway.look == ProbeState::Probing;
+        if self.has_ended() || probing {
             return Vec::new();
         }
-        self.give_up(Reason::Forgotten { by: by.to_owned() }, LET_GO)
+        self.give_up(Reason::Forgotten { by: by.to_owned() }, RELEASED)
     }
 }

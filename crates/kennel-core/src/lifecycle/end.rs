@@ -1,7 +1,8 @@
-//! The end: seen by the keeper, or brought about without it; then clean-up, record, release.
+//! The end: observed by the keeper, or enforced without it; then cleanup, record, release.
 
-use kennel_types::LaunchFailure;
-use kennel_types::{Exit, KeptItem, Owed, OwedKind, Phase, ReadyState, Reason, Survivor};
+use kennel_types::{
+    Exit, KeptItem, LaunchFailure, Owed, OwedKind, Phase, ReadyState, Reason, Survivor,
+};
 
 use crate::effect::Effect;
 use crate::event::PenEnd;
@@ -18,7 +19,7 @@ impl Session {
         self.noted()
     }
 
-    /// Takes in how the agent ended. What is known is never replaced.
+    /// Notes the exit status. A known status is never replaced. Returns whether this changed anything.
     pub(super) fn learn(&mut self, exit: &Exit) -> bool {
         let better = match &self.exit {
             None => true,
@@ -39,7 +40,7 @@ impl Session {
             },
             _ => Reason::Exited,
         };
-        // That the agent ended was heard before; only its keeper knows that it did not end by itself.
+        // The exit was reported before, but only the keeper knows that the agent did not exit by itself.
         if let (Some(reason), Some(Reason::Exited)) = (reason, &self.reason)
             && !self.has_ended()
         {
@@ -48,7 +49,7 @@ impl Session {
         self.reap(exit, reason.unwrap_or(&by_itself))
     }
 
-    /// The pen was seen empty. The reason counts if there is none yet.
+    /// Notes that the pen was seen empty. The reason counts if there is none yet.
     pub(super) fn reap(&mut self, exit: &Exit, reason: &Reason) -> Vec<Effect> {
         let mut effects = Vec::new();
         if self.has_ended() {
@@ -61,15 +62,15 @@ impl Session {
         self.underway.look = ProbeState::Unneeded;
         self.phase = Phase::Reaped;
         if !self.owed.is_empty() {
-            // The outcome goes to the disk while the rest is removed.
+            // The outcome is written while the resources are removed.
             self.record_durably(&mut effects);
         }
         self.clean_up(&mut effects);
         effects
     }
 
-    /// How the agent ended, if nobody can tell.
-    pub(super) fn exit_untold(&self, why: &str) -> Exit {
+    /// Returns the exit status of an agent whose end was not observed.
+    pub(super) fn unknown_exit(&self, why: &str) -> Exit {
         if self.launch.granted { Exit::Unknown { why: why.to_owned() } } else { Exit::NeverRan }
     }
 
@@ -88,17 +89,14 @@ impl Session {
         }
         match self.underway.look {
             ProbeState::Unneeded => self.do_without_keeper(&mut effects),
-            // It may have been found alive just before.
+            // The probe may have found it alive just before.
             ProbeState::Probing => self.underway.look = ProbeState::ProbingStale,
-            ProbeState::ProbingStale
-            | ProbeState::ProbeDue
-            | ProbeState::EndingPen
-            | ProbeState::EndPenDue => {}
+            _ => {}
         }
         effects
     }
 
-    /// Even if nothing was granted: a process may wait behind its gate.
+    /// Ends the pen without its keeper, even if nothing was granted: a process may wait behind the gate.
     pub(super) fn do_without_keeper(&mut self, effects: &mut Vec<Effect>) {
         self.want_stopped(self.spec.grace, &Reason::KeeperDied);
         self.phase = self.phase.max(Phase::Stopping);
@@ -114,10 +112,11 @@ impl Session {
     pub(super) fn on_pen_ended(&mut self, end: &PenEnd) -> Vec<Effect> {
         let mut effects = Vec::new();
         if let PenEnd::Empty { exit } = end {
-            // What dies behind its gate has a status too, but that is not a program's.
-            let told = exit.clone().filter(|_| self.launch.granted);
-            let untold = self.exit_untold("its keeper died, and the kernel could not tell");
-            return self.reap(&told.unwrap_or(untold), &Reason::KeeperDied);
+            // A process that dies behind its gate has a status too, but not that of the program.
+            let known = exit.clone().filter(|_| self.launch.granted);
+            let unknown =
+                self.unknown_exit("its keeper died, and the kernel did not have the status");
+            return self.reap(&known.unwrap_or(unknown), &Reason::KeeperDied);
         }
         if self.underway.look != ProbeState::EndingPen {
             return effects;
@@ -139,14 +138,14 @@ impl Session {
         effects
     }
 
-    /// Has what is owed removed, or is done if nothing is.
+    /// Removes what is owed, or finishes if nothing is.
     pub(super) fn clean_up(&mut self, effects: &mut Vec<Effect>) {
         if self.owed.is_empty() {
             self.phase = Phase::Cleaned;
             match self.underway.writing {
-                // That it is cleaned must not be read by a new daemon before its outcome is durable.
+                // A new daemon must not read that it is cleaned before its outcome is durable.
                 Writing::UnderWay { .. } if self.is_outcome_recorded() => {}
-                // If it is never written that this is done, it is done once more.
+                // If this record is lost, the cleanup is repeated.
                 Writing::Settled if self.is_outcome_recorded() => self.note(effects),
                 _ => self.record_durably(effects),
             }
@@ -189,7 +188,7 @@ impl Session {
         self.paid(what)
     }
 
-    /// This is no longer owed.
+    /// Notes that a resource is no longer owed.
     fn paid(&mut self, what: &OwedKind) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.owed.retain(|owed| owed.what != *what);
@@ -213,7 +212,7 @@ impl Session {
         if self.is_outcome_recorded() || self.phase != Phase::Reaped {
             self.note(&mut effects);
         } else {
-            // The keeper must not wait for a stubborn folder: with the outcome on record it may go.
+            // The keeper must not wait for a directory that can't be removed: once the outcome is recorded, it may exit.
             self.record_durably(&mut effects);
         }
         if self.phase == Phase::Reaped {
@@ -222,7 +221,7 @@ impl Session {
         effects
     }
 
-    /// Whether the outcome is on its way into a durable record, or in one.
+    /// Returns whether a durable record of the outcome exists or is being written.
     fn is_outcome_recorded(&self) -> bool {
         match self.underway.writing {
             Writing::UnderWay { phase, outdated } => {
@@ -232,28 +231,28 @@ impl Session {
         }
     }
 
-    /// Whether this removal was under way; it is not any more.
+    /// Notes that a removal has ended. Returns whether it was in progress.
     fn settle_clean_up(&mut self, what: &OwedKind) -> bool {
         let before = self.underway.cleaning.len();
         self.underway.cleaning.retain(|other| other != what);
         self.underway.cleaning.len() != before
     }
 
-    /// Given up, not reaped: nobody saw it end.
+    /// Gives up a lost session: it is not reaped, because its end was not seen.
     pub(super) fn on_forgotten(&mut self, by: &str) -> Vec<Effect> {
         if self.phase != Phase::Lost {
             return Vec::new();
         }
         let reason = Reason::Forgotten { by: by.to_owned() };
-        self.give_up(reason, "it was given up, and nobody saw it end")
+        self.give_up(reason, "it was given up; Kennel did not see it end")
     }
 
-    /// It is not owned any more, whatever becomes of it.
+    /// Ends the ownership of a session that may still run.
     pub(super) fn give_up(&mut self, reason: Reason, why: &str) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.reason = Some(reason);
-        let untold = self.exit_untold(why);
-        self.learn(&untold);
+        let exit = self.unknown_exit(why);
+        self.learn(&exit);
         self.underway.look = ProbeState::Unneeded;
         self.give_up_waiting();
         self.keep_worktrees();
@@ -265,19 +264,19 @@ impl Session {
         effects
     }
 
-    /// It can't become ready any more.
+    /// Notes that the session can't become ready any more.
     fn give_up_waiting(&mut self) {
         if self.ready == ReadyState::Waiting {
             self.ready = ReadyState::Missed;
         }
     }
 
-    /// Whoever may still be there may work in them.
+    /// Keeps all worktrees, because processes that are left may work in them.
     fn keep_worktrees(&mut self) {
         let is_worktree = |owed: &Owed| matches!(owed.what, OwedKind::Worktree { .. });
         let (worktrees, others) = self.owed.drain(..).partition(is_worktree);
         self.owed = others;
-        let why = "it was given up, and somebody may still work in it";
+        let why = "the session was given up, and a process may still work in it";
         let kept = |owed: Owed| KeptItem { what: owed.what, why: why.to_owned() };
         self.kept.extend(Vec::into_iter(worktrees).map(kept));
     }

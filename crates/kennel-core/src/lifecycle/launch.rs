@@ -1,7 +1,6 @@
-//! From a row to a program that runs.
+//! From a recorded row to a running program.
 
-use kennel_types::LaunchFailure;
-use kennel_types::{Exit, Phase, Reason};
+use kennel_types::{Exit, LaunchFailure, Phase, Reason};
 
 use crate::effect::Effect;
 use crate::session::Session;
@@ -10,18 +9,18 @@ impl Session {
     pub(super) fn on_keeper_ready(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.launch.keeper_ready = true;
-        if self.is_stop_wanted() && self.phase < Phase::Starting && self.hears() {
-            // It was said before; but then there was nobody to hear it.
+        if self.is_stop_wanted() && self.phase < Phase::Starting && self.keeper_listens() {
+            // It was sent before, but then no keeper was there to receive it.
             effects.push(Effect::Dismiss);
         }
         self.go_if_due(&mut effects);
         effects
     }
 
-    /// Both must be there: the row, and who shall make the process. A launch that a former daemon left is not
-    /// continued: while it is looked at, nobody is told to go, and the look ends it.
+    /// Sends the order to launch once both the row and the keeper exist. A launch of an earlier daemon is not
+    /// continued: during its probe no order is sent, and the probe ends it.
     pub(super) fn go_if_due(&mut self, effects: &mut Vec<Effect>) {
-        let ready = self.launch.recorded && self.launch.keeper_ready && self.hears();
+        let ready = self.launch.recorded && self.launch.keeper_ready && self.keeper_listens();
         if self.phase == Phase::Reserved && ready && !self.is_stop_wanted() {
             self.phase = Phase::Launching;
             effects.push(Effect::Go);
@@ -32,10 +31,7 @@ impl Session {
         if self.phase != Phase::Reserved || self.launch.keeper_ready {
             return Vec::new();
         }
-        self.reap(
-            &Exit::NeverRan,
-            &Reason::Failed { code: LaunchFailure::Setup, why: why.to_owned() },
-        )
+        self.reap_unrun(LaunchFailure::Setup, why)
     }
 
     pub(super) fn on_born(&mut self, identity: &str, pid: i32, pen: Option<&str>) -> Vec<Effect> {
@@ -44,7 +40,7 @@ impl Session {
         }
         self.know(identity, pid, pen);
         let mut effects = self.noted();
-        if !self.hears() {
+        if !self.keeper_listens() {
             return effects;
         }
         if self.launch.recorded && !self.is_stop_wanted() && self.phase <= Phase::Launching {
@@ -67,10 +63,10 @@ impl Session {
         if self.has_ended() {
             return Vec::new();
         }
-        // Only now known, if a former daemon granted it.
+        // If an earlier daemon granted it, this is known only now.
         self.launch.granted = true;
         if self.is_stop_wanted() {
-            // Even if one is under way: what was told may have been a dismissal, which ends no program.
+            // Even if one is in progress: it may have been a dismissal, which ends no program.
             return self.stop_keeper();
         }
         if self.phase >= Phase::Running {
@@ -82,7 +78,8 @@ impl Session {
         effects
     }
 
-    pub(super) fn on_launch_failed(&mut self, code: LaunchFailure, why: &str) -> Vec<Effect> {
+    /// Ends a launch whose program never ran.
+    pub(super) fn reap_unrun(&mut self, code: LaunchFailure, why: &str) -> Vec<Effect> {
         self.reap(&Exit::NeverRan, &Reason::Failed { code, why: why.to_owned() })
     }
 }

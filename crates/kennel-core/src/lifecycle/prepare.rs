@@ -1,23 +1,23 @@
-//! Before there is a keeper: the line, and what is made for a session.
+//! Before a keeper exists: the queue, and the resources that are created for a session.
 
-use kennel_types::LaunchFailure;
-use kennel_types::{Exit, OwedKind, Phase, Reason};
+use kennel_types::{LaunchFailure, OwedKind, Phase};
 
 use crate::effect::Effect;
 use crate::session::{Session, Writing};
+
+use super::first_phase;
 
 impl Session {
     pub(super) fn on_turn_came(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         if self.phase == Phase::Queued && !self.is_stop_wanted() {
-            let first = if self.spec.worktree.is_some() { Phase::Making } else { Phase::Reserved };
-            self.phase = first;
+            self.phase = first_phase(&self.spec);
             self.record_durably(&mut effects);
         }
         effects
     }
 
-    /// A row of this phase is durable: what it allows is done.
+    /// Does what a durable row of this phase allows.
     pub(super) fn prepare(&mut self, recorded: Phase, effects: &mut Vec<Effect>) {
         if self.is_stop_wanted() {
             self.end_unlaunched(effects);
@@ -60,44 +60,36 @@ impl Session {
         if !self.settle_making(what) {
             return Vec::new();
         }
-        self.reap(
-            &Exit::NeverRan,
-            &Reason::Failed { code: LaunchFailure::Setup, why: why.to_owned() },
-        )
+        self.reap_unrun(LaunchFailure::Setup, why)
     }
 
-    /// Whether this was being made; it is not any more.
+    /// Notes that a resource is not being created any more. Returns whether it was.
     fn settle_making(&mut self, what: &OwedKind) -> bool {
         let asked = super::worktree(&self.spec).as_ref() == Some(what);
         asked && self.phase == Phase::Making && std::mem::take(&mut self.underway.making)
     }
 
-    /// Its end is wanted. As long as no keeper was asked for, there is nobody to tell and nobody to look for: it
-    /// is over once the wish was put on record, or could not be, so that a new daemon does not take it up again.
-    /// What is being made for it is awaited.
+    /// Ends a session for which no keeper was requested, so that there is none to tell or to probe. It waits until the
+    /// stop was recorded, or could not be, so that a new daemon does not launch it, and until nothing is being created.
     pub(super) fn end_unlaunched(&mut self, effects: &mut Vec<Effect>) {
         let writing = matches!(self.underway.writing, Writing::UnderWay { .. });
         if !self.underway.unlaunched || writing || self.underway.making {
             return;
         }
-        let why = "it was called off before it was launched".to_owned();
-        effects.extend(
-            self.reap(&Exit::NeverRan, &Reason::Failed { code: LaunchFailure::Internal, why }),
-        );
+        let why = "it was called off before it was launched";
+        effects.extend(self.reap_unrun(LaunchFailure::Internal, why));
     }
 
-    /// A new daemon reads it. In line it stays there; but what a former daemon was making is not continued: its
-    /// client is gone with that, and nobody knows how far it came.
+    /// Restores a session from the register. A queued one stays queued, but what an earlier daemon was creating is not
+    /// continued: its client is gone, and its progress is unknown.
     pub(super) fn restore_unlaunched(&mut self, effects: &mut Vec<Effect>) {
-        // The row says so.
+        // According to the row.
         self.underway.unlaunched = true;
         if self.is_stop_wanted() {
             self.end_unlaunched(effects);
         } else if self.phase == Phase::Making {
-            let why = "the daemon was restarted while its worktree was being made".to_owned();
-            effects.extend(
-                self.reap(&Exit::NeverRan, &Reason::Failed { code: LaunchFailure::Internal, why }),
-            );
+            let why = "the daemon was restarted while its worktree was being created";
+            effects.extend(self.reap_unrun(LaunchFailure::Internal, why));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Whether it is up, and what its agent tells.
+//! Readiness, and the agent's reports.
 //!
-//! A sign counts only while it is waited for: once the time is over, a stop is wanted or the agent has ended, it
-//! is late, and changes nothing.
+//! A sign of readiness counts only while the session waits for it. After the timeout, a stop or the end of the agent
+//! it is late and changes nothing.
 
 use kennel_types::{AgentReport, Phase, Readiness, ReadyState, Reason};
 
@@ -10,7 +10,7 @@ use crate::event::StopIntent;
 use crate::session::Session;
 
 impl Session {
-    /// The program runs: from here on somebody looks.
+    /// Starts to watch for readiness once the program runs.
     pub(super) fn await_ready(&mut self, effects: &mut Vec<Effect>) {
         let due = self.may_become_ready() && self.phase == Phase::Running;
         if due && !std::mem::replace(&mut self.underway.awaiting, true) {
@@ -18,7 +18,7 @@ impl Session {
         }
     }
 
-    /// If nothing can come of it any more.
+    /// Stops watching if the session can't become ready any more.
     pub(super) fn stop_awaiting(&mut self, effects: &mut Vec<Effect>) {
         if self.underway.awaiting && !self.may_become_ready() {
             self.underway.awaiting = false;
@@ -49,7 +49,7 @@ impl Session {
         self.on_stop_asked(&StopIntent { grace: None, reason })
     }
 
-    /// What was asked for decides what makes it ready: if that is a line or a port, the agent's word does not.
+    /// The requested sign decides: if it is a line or a port, the agent's own report does not make the session ready.
     pub(super) fn on_reported(&mut self, report: &AgentReport) -> Vec<Effect> {
         if !self.is_believed() {
             return Vec::new();
@@ -57,7 +57,7 @@ impl Session {
         match report {
             AgentReport::Ready if self.spec.ready == Readiness::Report => self.on_became_ready(),
             AgentReport::Ready => Vec::new(),
-            told if self.reported.take(told) => self.noted(),
+            report if self.reported.update(report) => self.noted(),
             _ => Vec::new(),
         }
     }

@@ -1,10 +1,9 @@
-//! The durable record: one at a time, so that an answer belongs to what was asked.
+//! The durable record: one write at a time, so that each answer belongs to its request.
 //!
-//! An answer to an older record must not be taken for one to the outcome's: the keeper would be let go while
-//! nobody else has the outcome.
+//! The answer to an older record must not be mistaken for that of the outcome: the keeper would be released while it
+//! is the only one that has the outcome.
 
-use kennel_types::LaunchFailure;
-use kennel_types::{Phase, Reason};
+use kennel_types::{LaunchFailure, Phase, Reason};
 
 use crate::effect::Effect;
 use crate::session::{Session, Writing};
@@ -20,22 +19,22 @@ impl Session {
         }
     }
 
-    /// Has it written sometime soon. Not if a durable record follows: then what this one says would be on disk
-    /// before that is, and a new daemon would take it for durable.
+    /// Requests a record without a sync. Not if a durable record follows: this one could reach the disk first, and a
+    /// new daemon would mistake it for durable.
     pub(super) fn note(&self, effects: &mut Vec<Effect>) {
         if !matches!(self.underway.writing, Writing::UnderWay { outdated: true, .. }) {
             effects.push(Effect::Record { durable: false });
         }
     }
 
-    /// The same, alone.
+    /// Returns only the effect of [`Session::note`].
     pub(super) fn noted(&self) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.note(&mut effects);
         effects
     }
 
-    /// A durable record was written; the phase in it, if one was waited for.
+    /// Notes that a durable record was written. Returns the phase in it, if one was expected.
     pub(super) fn settle_record(&mut self, effects: &mut Vec<Effect>) -> Option<Phase> {
         let Writing::UnderWay { phase, outdated } = self.underway.writing else { return None };
         self.underway.writing = Writing::Settled;
@@ -54,7 +53,7 @@ impl Session {
             self.underway.released = true;
             effects.push(Effect::Release);
         }
-        // In line, or while things are made for it, a row allows no launch.
+        // A row of a queued session, or of one that waits for a resource, allows no launch.
         self.launch.recorded |= phase >= Phase::Reserved;
         self.prepare(phase, &mut effects);
         self.go_if_due(&mut effects);
@@ -63,13 +62,13 @@ impl Session {
 
     pub(super) fn on_record_failed(&mut self, why: &str) -> Vec<Effect> {
         let mut effects = Vec::new();
-        // An answer that nobody waits for is about a record that need not be durable. The next one has it all.
+        // An unexpected answer is about a record that need not be durable. The next record contains everything.
         if !matches!(self.underway.writing, Writing::UnderWay { .. }) {
             return effects;
         }
         self.underway.writing = Writing::Failed;
         if self.phase <= Phase::Reserved && !self.launch.recorded {
-            // Without a row nothing may be started.
+            // Without a row no process may be started.
             self.want_stopped(
                 self.spec.grace,
                 &Reason::Failed { code: LaunchFailure::Setup, why: why.to_owned() },

@@ -1,4 +1,4 @@
-//! The wish for the end, in any phase, any number of times.
+//! Stops, which may arrive in any phase, any number of times.
 
 use std::time::Duration;
 
@@ -6,57 +6,56 @@ use kennel_types::{Judged, Phase, Reason, RelaunchState};
 
 use crate::effect::Effect;
 use crate::event::StopIntent;
-use crate::restart::{self, RestartDecision, RestartFacts};
+use crate::restart::{self, RestartFacts};
 use crate::session::{DesiredState, ProbeState, Session};
 
-/// What a wish changed.
+/// What a stop changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopChange {
-    /// It is the first.
+    /// It is the first stop.
     First,
-    /// It allows less grace than those before.
+    /// It has a shorter grace than those before.
     Sooner,
-    /// Nothing.
     Same,
 }
 
 impl Session {
-    /// The first reason stays, the shortest grace wins.
+    /// Notes a stop. The first reason stays; the shortest grace counts.
     pub(super) fn want_stopped(&mut self, grace: Duration, reason: &Reason) -> StopChange {
         self.reason.get_or_insert_with(|| reason.clone());
-        let wish = match self.wanted {
+        let change = match self.wanted {
             DesiredState::Running => StopChange::First,
             DesiredState::Stopped { grace: before } if grace < before => StopChange::Sooner,
             DesiredState::Stopped { .. } => return StopChange::Same,
         };
         self.wanted = DesiredState::Stopped { grace };
-        wish
+        change
     }
 
-    pub(super) fn on_stop_asked(&mut self, wish: &StopIntent) -> Vec<Effect> {
+    pub(super) fn on_stop_asked(&mut self, stop: &StopIntent) -> Vec<Effect> {
         let mut effects = Vec::new();
-        let called_off = self.call_off_relaunch(&wish.reason);
+        let called_off = self.call_off_relaunch(&stop.reason);
         if self.has_ended() {
             if called_off {
                 self.record_durably(&mut effects);
             }
             return effects;
         }
-        let wish = self.want_stopped(wish.grace.unwrap_or(self.spec.grace), &wish.reason);
+        let change = self.want_stopped(stop.grace.unwrap_or(self.spec.grace), &stop.reason);
         match self.phase {
             Phase::Lost => {}
             _ if self.underway.look == ProbeState::EndPenDue => self.end_pen(&mut effects),
-            // Whoever looks now honours the wish with what is found.
-            _ if !self.hears() => {}
-            // The end comes when the wish is on record.
+            // A probe in progress applies the stop to what it finds.
+            _ if !self.keeper_listens() => {}
+            // The session ends when the stop is recorded.
             _ if self.underway.unlaunched => {}
             Phase::Queued | Phase::Making => {}
             Phase::Reserved | Phase::Launching => effects.push(Effect::Dismiss),
             Phase::Starting | Phase::Running => effects.extend(self.stop_keeper()),
-            Phase::Stopping if wish != StopChange::Same => effects.extend(self.stop_keeper()),
+            Phase::Stopping if change != StopChange::Same => effects.extend(self.stop_keeper()),
             Phase::Stopping | Phase::Reaped | Phase::Cleaned => {}
         }
-        match wish {
+        match change {
             StopChange::First => self.record_durably(&mut effects),
             _ if called_off => self.record_durably(&mut effects),
             StopChange::Sooner => self.note(&mut effects),
@@ -65,15 +64,14 @@ impl Session {
         effects
     }
 
-    /// Whoever wants the end wants no other launch either, even if this one has ended by itself meanwhile, and
-    /// the next waits for its pause to be over. Whether that is news.
+    /// Calls off any further launch: a stop also applies if this launch has ended by itself meanwhile and the next one
+    /// waits for its pause. Returns whether this changed anything.
     fn call_off_relaunch(&mut self, reason: &Reason) -> bool {
         let follows = match self.relaunch {
             RelaunchState::Undecided if self.is_live() => self.spec.repeats(),
             RelaunchState::Undecided if self.spec.agent.is_some() => self.awaits_verdict(),
             RelaunchState::Undecided => {
-                let decision = restart::decide(&RestartFacts::of(self, Duration::ZERO));
-                matches!(decision, RestartDecision::Relaunch { .. })
+                restart::decide(&RestartFacts::of(self, Duration::ZERO)).is_ok()
             }
             RelaunchState::Pending => true,
             RelaunchState::Launched | RelaunchState::CalledOff { .. } => false,
@@ -91,21 +89,21 @@ impl Session {
         follows
     }
 
-    /// What follows this launch is known now.
+    /// Notes what follows this launch.
     pub(crate) fn settle_relaunch(&mut self, state: RelaunchState) -> Vec<Effect> {
         self.relaunch = state;
         self.noted()
     }
 
-    /// What became of it is known now.
+    /// Notes the result of a prompt.
     pub(crate) fn settle_verdict(&mut self, judged: Judged) -> Vec<Effect> {
         self.judged = Some(judged);
         self.noted()
     }
 
-    /// Tells the keeper to end everything, if it can be told.
+    /// Tells the keeper to end everything, if it can get commands.
     pub(super) fn stop_keeper(&mut self) -> Vec<Effect> {
-        if !self.hears() {
+        if !self.keeper_listens() {
             return Vec::new();
         }
         self.phase = Phase::Stopping;

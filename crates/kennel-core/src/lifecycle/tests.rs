@@ -3,6 +3,7 @@
 mod adoption;
 mod clean_up;
 mod launching;
+mod laws;
 mod loss;
 mod preparing;
 mod readiness;
@@ -13,8 +14,8 @@ use kennel_types::{Exit, Phase};
 
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::sample::{born, session};
 use crate::session::Session;
+use crate::tests::{born, session};
 
 const RECORD: Effect = Effect::Record { durable: true };
 const NOTE: Effect = Effect::Record { durable: false };
@@ -41,7 +42,7 @@ fn running() -> Session {
 }
 
 fn stopping() -> Session {
-    after(running(), &[crate::sample::stop(None), Event::Recorded])
+    after(running(), &[crate::tests::stop(None), Event::Recorded])
 }
 
 /// Ended by itself; its files are being removed.

@@ -3,9 +3,9 @@ use kennel_types::{Exit, LaunchToken, Percent, Title};
 use super::*;
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::sample::{born, id, spec, stop};
 use crate::session::Session;
-use crate::world::{Admitted, Relaunch, RelaunchBy, Relaunched};
+use crate::tests::{born, id, spec, stop};
+use crate::world::{Relaunch, RelaunchBy, Relaunched};
 
 fn token(number: u128) -> String {
     LaunchToken::new(number).secret().to_owned()
@@ -26,13 +26,13 @@ fn world(numbers: &[u64]) -> World {
     for number in numbers {
         let token = LaunchToken::new((*number).into());
         let session = Session::new(id(*number), spec(), token, Vec::new());
-        assert!(matches!(world.admit(session), Admitted::Admitted { .. }));
+        assert!(world.admit(session).is_ok());
         tell(&mut world, &id(*number), &run());
     }
     world
 }
 
-fn judged(world: &World, session: &str, token: Option<&str>) -> ReportDecision {
+fn judged(world: &World, session: &str, token: Option<&str>) -> Result<SessionId, ReportRefusal> {
     judge(world, ReportCredentials { session, token })
 }
 
@@ -40,7 +40,7 @@ fn judged(world: &World, session: &str, token: Option<&str>) -> ReportDecision {
 fn the_live_launch_is_believed_by_its_token() {
     let world = world(&[1, 2]);
     let verdict = judged(&world, id(1).as_str(), Some(&token(1)));
-    assert_eq!(verdict, ReportDecision::Believed { session: id(1) });
+    assert_eq!(verdict, Ok(id(1)));
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn all_others_are_refused_with_the_reason() {
     let world = world(&[1, 2]);
     let one = id(1);
     let refused = |session: &str, token: Option<&str>| match judged(&world, session, token) {
-        ReportDecision::Refused(why) => why,
-        ReportDecision::Believed { session } => panic!("{session} is believed"),
+        Err(why) => why,
+        Ok(session) => panic!("{session} is believed"),
     };
     assert_eq!(refused(one.as_str(), None), ReportRefusal::NoToken);
     for unknown in ["", "nobody", id(9).as_str()] {
@@ -67,7 +67,7 @@ fn all_others_are_refused_with_the_reason() {
 #[test]
 fn a_launch_that_ends_or_has_ended_is_spent() {
     let mut world = world(&[1, 2]);
-    let spent = ReportDecision::Refused(ReportRefusal::Spent { launch: id(1) });
+    let spent = Err(ReportRefusal::Spent { launch: id(1) });
     tell(&mut world, &id(1), &[stop(None)]);
     assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), spent);
     tell(&mut world, &id(1), &[Event::Gone { exit: Exit::Code { code: 0 }, reason: None }]);
@@ -79,8 +79,8 @@ fn a_launch_that_ends_or_has_ended_is_spent() {
 fn a_launch_that_was_not_let_run_has_nothing_to_tell() {
     let mut world = World::default();
     let session = Session::new(id(1), spec(), LaunchToken::new(1), Vec::new());
-    assert!(matches!(world.admit(session), Admitted::Admitted { .. }));
-    let early = ReportDecision::Refused(ReportRefusal::TooEarly { launch: id(1) });
+    assert!(world.admit(session).is_ok());
+    let early = Err(ReportRefusal::TooEarly { launch: id(1) });
     assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), early);
 }
 
@@ -96,9 +96,9 @@ fn a_former_launch_is_not_believed_for_the_later_one() {
     let Relaunched::Admitted { id: second, .. } = world.relaunch(&id(1), how) else { panic!() };
     tell(&mut world, &second, &run());
     for named in [id(1).as_str(), second.as_str()] {
-        let spent = ReportDecision::Refused(ReportRefusal::Spent { launch: id(1) });
+        let spent = Err(ReportRefusal::Spent { launch: id(1) });
         assert_eq!(judged(&world, named, Some(&token(1))), spent);
-        let believed = ReportDecision::Believed { session: second.clone() };
+        let believed = Ok(second.clone());
         assert_eq!(judged(&world, named, Some(&token(2))), believed);
     }
 }

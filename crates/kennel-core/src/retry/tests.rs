@@ -42,10 +42,7 @@ fn facts<'a>(agent: &'a AgentSpec, judged: &'a Judged) -> RetryFacts<'a> {
 }
 
 fn why(facts: &RetryFacts<'_>) -> Option<NoRetryReason> {
-    match decide(facts) {
-        RetryDecision::Again { .. } => None,
-        RetryDecision::Done(why) => Some(why),
-    }
+    decide(facts).err()
 }
 
 /// Every verdict, if nothing else stands in the way.
@@ -147,15 +144,15 @@ fn it_is_tried_again_exactly_if_all_of_this_holds() {
             && !row.stale_before
             && (nothing_begun || row.agent.replay);
         match decide(&facts) {
-            RetryDecision::Again { how: RetryConversation::Same, after } => {
+            Ok(Retry { fresh: false, after }) => {
                 assert!(blamed && after >= SHORTEST_PAUSE, "{row:?}");
                 again += 1;
             }
-            RetryDecision::Again { how: RetryConversation::Fresh, after } => {
+            Ok(Retry { fresh: true, after }) => {
                 assert!(stale && after.is_zero(), "{row:?}");
                 fresh += 1;
             }
-            RetryDecision::Done(why) => assert!(!blamed && !stale, "{why:?} {row:?}"),
+            Err(why) => assert!(!blamed && !stale, "{why:?} {row:?}"),
         }
     }
     assert!(again > 0 && fresh > 0);
@@ -290,12 +287,12 @@ proptest! {
             let stale_before = fresh > 0;
             let since_first = now;
             let facts = RetryFacts { attempts, stale_before, since_first, jitter, ..facts(&agent, &judged) };
-            let RetryDecision::Again { after, how } = decide(&facts) else { break };
-            prop_assert!(work == Work::None || replay || how == RetryConversation::Fresh && work != Work::Tools);
+            let Ok(Retry { after, fresh: anew }) = decide(&facts) else { break };
+            prop_assert!(work == Work::None || replay || anew && work != Work::Tools);
             now += after;
             attempts += 1;
             prop_assert!(within.is_none_or(|within| now <= Duration::from_millis(within)));
-            if how == RetryConversation::Fresh {
+            if anew {
                 fresh += 1;
                 agent.conversation = None;
             } else {

@@ -1,4 +1,4 @@
-//! Which session is meant by what a person typed.
+//! Finding the session that a user refers to.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ use crate::session::Session;
 
 use super::World;
 
-/// How many candidates or suggestions are named.
+/// The maximum number of candidates or suggestions in a message.
 const NAMED: usize = 5;
 
-/// No session is meant, or several may be.
+/// Why a reference does not identify a session.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
-    /// There is none.
+    /// No session matches.
     #[error("there is no session {reference:?}{}", DidYouMean(.near))]
     NotFound {
-        /// What was asked for.
+        /// The reference.
         reference: String,
-        /// Names and ids that look like it, the likeliest first.
+        /// Similar names and ids, the most similar first.
         near: Vec<String>,
     },
-    /// It is the beginning of several ids.
+    /// Several ids begin with it.
     #[error("{reference:?} may be {}", Listed(.candidates))]
     Ambiguous {
-        /// What was asked for.
+        /// The reference.
         reference: String,
-        /// All of them, the oldest first.
+        /// All candidates, the oldest first.
         candidates: Vec<SessionId>,
     },
 }
@@ -59,12 +59,11 @@ impl fmt::Display for Listed<'_> {
 }
 
 impl World {
-    /// The session with this id, or name, or whose id alone begins so. Of several with a name the live one is
-    /// meant, else the one that was asked for last. A session means its latest launch; a launch can be named too
-    /// (`ID_1`, `ID_2`, …).
+    /// Finds a session by its id, its name, or a unique prefix of its id. Of several sessions with a name, the live one
+    /// is found, or else the latest. A session stands for its latest launch; a certain launch is `ID_1`, `ID_2`, ….
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// No session matches, or several do.
     pub fn find(&self, reference: &str) -> Result<&SessionId, FindError> {
         if let Some(id) = self.exact(reference) {
             return Ok(id);
@@ -86,7 +85,7 @@ impl World {
         }
     }
 
-    /// A session that this name would be mistaken for, since its id begins so.
+    /// Returns a session whose id begins with this name, so that the two could be confused.
     #[must_use]
     pub fn mistaken_for(&self, name: &str) -> Option<&SessionId> {
         self.beginning_with(name).into_iter().next()
@@ -103,7 +102,7 @@ impl World {
         }
     }
 
-    /// The session that follows the process with this identity, if one does.
+    /// Returns the session that follows the adopted process with this identity.
     #[must_use]
     pub fn follower_of(&self, identity: &str) -> Option<&Session> {
         self.sessions.values().find(|session| {
@@ -122,10 +121,10 @@ impl World {
         self.names.get(name)?.last()
     }
 
-    /// The latest launches of those sessions.
+    /// Returns the latest launches of the sessions whose ids begin with a prefix.
     fn beginning_with(&self, prefix: &str) -> Vec<&SessionId> {
         let mut latest: Vec<&SessionId> = Vec::new();
-        // Nothing is the beginning of everything, and means nobody.
+        // An empty prefix matches no session.
         let meant = |id: &&SessionId| !prefix.is_empty() && id.base_str().starts_with(prefix);
         for id in self.sessions.keys().filter(meant) {
             match latest.last_mut() {
@@ -136,7 +135,7 @@ impl World {
         latest
     }
 
-    /// The name of a member that looks like this one, the likeliest.
+    /// Returns the name of the member that is most similar to this one.
     #[must_use]
     pub fn member_like(&self, name: &str) -> Option<&str> {
         nearest(name, self.members.keys().map(String::as_str))

@@ -1,4 +1,4 @@
-//! The same request twice is the same session.
+//! Idempotency keys: two requests with the same key are one session.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use crate::session::Session;
 
 use super::World;
 
-/// What a key stands for.
+/// What an idempotency key stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Keyed {
-    /// Nothing, or something that is long over: a new session may have it. Also if there is no key.
+    /// The key is unused or expired, or the request has none: a new session may use it.
     Free,
-    /// This one, which was asked for in the same way: it is the answer.
+    /// A session with the same request has it. That session is the response.
     Same(SessionId),
-    /// This one, which was asked for in another way: the request is refused.
+    /// A session with a different request has it. The request is refused.
     Different {
-        /// Which.
+        /// The session.
         by: SessionId,
-        /// What differs: names of fields of [`SessionSpec`].
+        /// The fields of [`SessionSpec`] that differ.
         fields: Vec<&'static str>,
     },
 }
 
 impl World {
-    /// What the key of a request stands for: a session that lives or goes on, or ended less than `retention` ago.
-    /// `ended_ago` says how long ago one that is cleaned up was seen to end; none if nobody knows.
+    /// Finds the session that has the key of a request: one that is live or continues, or ended less than `retention`
+    /// ago. `ended_ago` returns how long ago a cleaned session ended, if that is known.
     pub fn by_key(
         &self,
         spec: &SessionSpec,
@@ -39,10 +39,10 @@ impl World {
         };
         let kept = |session: &&Session| ended_ago(session).is_some_and(|ago| ago < retention);
         let sessions = || ids.iter().rev().filter_map(|id| self.sessions.get(id));
-        // The live one, wherever it stands: a former one may have been launched again.
-        let found = sessions().find(|it| it.goes_on()).or_else(|| sessions().find(kept));
+        // The live one first, in any position: an older session may have been launched again.
+        let found = sessions().find(|it| it.continues()).or_else(|| sessions().find(kept));
         let Some(found) = found else { return Keyed::Free };
-        // As it was asked for at first: a later launch may have been asked for in another way.
+        // Compare with its first launch: a later one may have been requested differently.
         let first = self.launches(&found.id).next().unwrap_or(found);
         match first.spec.differences(spec) {
             fields if fields.is_empty() => Keyed::Same(found.id.clone()),
@@ -50,17 +50,17 @@ impl World {
         }
     }
 
-    /// Who keeps a launch from having this key; a former launch of the same session does not.
+    /// Returns the session that keeps a launch from using a key. An earlier launch of the same session does not.
     pub(super) fn live_by_key(&self, key: &str, of: &SessionId) -> Option<&SessionId> {
         let mut ids = self.keys.get(key)?.iter().rev();
-        let holds = |it: &Session| it.is_live() || it.goes_on() && !it.id.is_same_session(of);
+        let holds = |it: &Session| it.is_live() || it.continues() && !it.id.is_same_session(of);
         ids.find(|id| self.sessions.get(id).is_some_and(holds))
     }
 }
 
 impl Session {
-    /// Whether it lives, or nobody has spoken the last word on it: its verdict is due, or another launch.
-    fn goes_on(&self) -> bool {
+    /// Returns whether the session is live, or its verdict or another launch is still due.
+    fn continues(&self) -> bool {
         self.is_live() || self.awaits_verdict() || self.relaunch == RelaunchState::Pending
     }
 }

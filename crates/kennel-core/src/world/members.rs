@@ -1,7 +1,7 @@
-//! Members: who they are, who of them is busy, and what they have learnt.
+//! Members: which exist, which are busy, and the results of their prompts.
 //!
-//! A member is busy with a prompt while that lives, until it was judged, and while it is to be tried again; and with a
-//! chat while that lives. So nobody has to set a busy member free: whatever ends the prompt does.
+//! A member is busy with a prompt until it is judged and no retry follows, and with a chat while it is live. So no code
+//! has to free a busy member: whatever ends the prompt does.
 
 use std::time::Duration;
 
@@ -9,56 +9,55 @@ use kennel_types::{
     Exit, Judged, LaunchFailure, Phase, Reason, RelaunchState, SessionId, UsageScope, VerdictKind,
 };
 
-use crate::effect::Effect;
 use crate::member::Member;
-use crate::retry;
+use crate::retry::{self, NoRetryReason, Retry, RetryFacts};
 use crate::session::Session;
 
 use super::{Effects, RelaunchChanges, World, tagged};
 
-/// How often a prompt is launched again that never ran because of them …
+/// How often to relaunch a prompt that never ran because Kennel failed.
 const OUR_TRIES: u32 = 3;
-/// … and after which pause.
+/// The pause before such a relaunch.
 const OUR_PAUSE: Duration = Duration::from_millis(250);
-/// How often a removal has failed when nobody waits for it any more.
-const STUBBORN: u32 = 3;
+/// After so many failed removals, a verdict does not wait for the cleanup any more.
+const MAX_FAILED_REMOVALS: u32 = 3;
 
 /// Why a member was not added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is a member {0:?} already")]
+#[error("member {0:?} already exists")]
 pub struct MemberTaken(pub String);
 
 /// Why a member was not removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemberRemoveError {
-    /// There is none.
+    /// The member is unknown.
     #[error("there is no member {0:?}")]
     Unknown(String),
-    /// It works.
+    /// It is busy.
     #[error("member {name:?} is busy with session {by}")]
     Busy {
         /// The member.
         name: String,
-        /// With what.
+        /// The session that it works on.
         by: SessionId,
     },
-    /// A prompt waits for it: whoever gets the name next would get the prompt too.
-    #[error("session {by} waits in line for member {name:?}")]
+    /// A prompt is queued for it, and would go to the next member with its name.
+    #[error("session {by} is queued for member {name:?}")]
     Awaited {
         /// The member.
         name: String,
-        /// Which prompt.
+        /// The queued session.
         by: SessionId,
     },
 }
 
 impl Session {
-    /// Whether it is a prompt or a chat of this member's.
+    /// Returns whether it is a prompt or chat of this member.
     fn is_of(&self, member: &str) -> bool {
         self.spec.agent.as_ref().is_some_and(|agent| agent.member.as_deref() == Some(member))
     }
 
-    /// Whether it is a prompt on which the last word is not spoken, or a chat that goes on.
+    /// Returns whether it is a prompt that is not finished, or a live chat.
     #[must_use]
     pub fn is_asking(&self) -> bool {
         let open = self.judged.is_none() || self.relaunch == RelaunchState::Pending;
@@ -66,12 +65,13 @@ impl Session {
         if self.spec.is_prompt() { open } else { talks }
     }
 
-    /// Whether it is a prompt that has ended and was not judged yet. What can't be removed does not keep it from that.
+    /// Returns whether it is a prompt that has ended and was not judged yet. Resources that can't be removed do not delay
+    /// the verdict.
     #[must_use]
     pub fn awaits_verdict(&self) -> bool {
         let over = match self.phase {
             Phase::Cleaned => true,
-            Phase::Reaped => self.owed.iter().any(|owed| owed.failures >= STUBBORN),
+            Phase::Reaped => self.owed.iter().any(|owed| owed.failures >= MAX_FAILED_REMOVALS),
             _ => false,
         };
         self.spec.is_prompt() && over && self.judged.is_none()
@@ -79,26 +79,26 @@ impl Session {
 }
 
 impl World {
-    /// Those of the register, once, at the daemon's start.
+    /// Restores the members of the register, once, when the daemon starts.
     pub fn restore_members(&mut self, members: impl IntoIterator<Item = Member>) {
         self.members.extend(members.into_iter().map(|member| (member.name.clone(), member)));
     }
 
-    /// All members, by name.
+    /// Returns all members, by name.
     pub fn members(&self) -> impl ExactSizeIterator<Item = &Member> {
         self.members.values()
     }
 
-    /// One member.
+    /// Returns a member.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&Member> {
         self.members.get(name)
     }
 
-    /// Takes a member in.
+    /// Adds a member.
     ///
     /// # Errors
-    /// There is one of that name.
+    /// The name is in use.
     pub fn add_member(&mut self, member: Member) -> Result<(), MemberTaken> {
         if self.members.contains_key(&member.name) {
             return Err(MemberTaken(member.name));
@@ -107,23 +107,22 @@ impl World {
         Ok(())
     }
 
-    /// Forgets a member that is not busy, and that no prompt waits for.
+    /// Removes a member.
     ///
     /// # Errors
-    /// It is, or one does, or there is none.
+    /// The member is unknown or busy, or a prompt is queued for it.
     pub fn remove_member(&mut self, name: &str) -> Result<Member, MemberRemoveError> {
+        let owned = name.to_owned();
         if let Some(by) = self.busy_with(name) {
-            let (name, by) = (name.to_owned(), by.id.clone());
-            return Err(MemberRemoveError::Busy { name, by });
+            return Err(MemberRemoveError::Busy { name: owned, by: by.id.clone() });
         }
         if let Some(by) = self.prompts_of(name).next() {
-            let (name, by) = (name.to_owned(), by.id.clone());
-            return Err(MemberRemoveError::Awaited { name, by });
+            return Err(MemberRemoveError::Awaited { name: owned, by: by.id.clone() });
         }
-        self.members.remove(name).ok_or_else(|| MemberRemoveError::Unknown(name.to_owned()))
+        self.members.remove(name).ok_or(MemberRemoveError::Unknown(owned))
     }
 
-    /// The prompt or chat that a member is busy with; not one that waits in line for its turn.
+    /// Returns the prompt or chat that a member is busy with. A queued one does not count.
     #[must_use]
     pub fn busy_with(&self, member: &str) -> Option<&Session> {
         let busy = |session: &&Session| {
@@ -132,34 +131,34 @@ impl World {
         self.sessions.values().rev().find(busy)
     }
 
-    /// All prompts of a member on which the last word is not spoken, those in line too.
+    /// Returns all unfinished prompts of a member, including queued ones.
     pub fn prompts_of<'a>(&'a self, member: &'a str) -> impl Iterator<Item = &'a Session> {
         let asks = move |it: &&Session| it.is_of(member) && it.is_asking();
         self.sessions.values().filter(asks)
     }
 
-    /// The prompts of a member that wait in line.
+    /// Returns the queued prompts of a member.
     pub fn waits_for<'a>(&'a self, member: &'a str) -> impl Iterator<Item = &'a Session> {
         self.sessions.values().filter(move |session| {
             session.is_of(member) && session.phase == Phase::Queued && !session.is_stop_wanted()
         })
     }
 
-    /// What was decided on a prompt when its turn came.
+    /// Applies the decisions that were made when a queued prompt may start.
     pub fn resettle(&mut self, id: &SessionId, changes: RelaunchChanges) {
         if let Some(session) = self.sessions.get_mut(id) {
             changes.apply(&mut session.spec);
         }
     }
 
-    /// Whether a prompt that was judged is tried again. If so, that is noted: a stop from now on calls it off, for
-    /// this daemon and for later ones. None: it is no such prompt, or that was decided before.
+    /// Decides whether a judged prompt is retried. A retry is recorded as pending, so that a later stop calls it off, in
+    /// this daemon or the next. `None`: it is not such a prompt, or this was already decided.
     pub fn consider_retry(
         &mut self,
         id: &SessionId,
         since_first: Duration,
         jitter: u16,
-    ) -> Option<(retry::RetryDecision, Effects)> {
+    ) -> Option<(Result<Retry, NoRetryReason>, Effects)> {
         let is_stale = |session: &Session| {
             let kind = session.judged.as_ref().map(|judged| judged.verdict.kind);
             kind == Some(VerdictKind::StaleConversation)
@@ -174,7 +173,7 @@ impl World {
         if !session.has_ended() || decided && !called_off {
             return None;
         }
-        let facts = retry::RetryFacts {
+        let facts = RetryFacts {
             agent: session.spec.agent.as_deref()?,
             judged: session.judged.as_ref()?,
             attempts: session.id.attempt(),
@@ -186,29 +185,23 @@ impl World {
             jitter,
         };
         let decision = match retry::decide(&facts) {
-            // It never ran, and that was our fault: nothing is repeated.
-            retry::RetryDecision::Done(why)
-                if why != retry::NoRetryReason::NotCleaned
-                    && !called_off
-                    && was_our_fault(session) =>
+            // It never ran because Kennel failed, so a relaunch repeats nothing.
+            Err(why)
+                if why != NoRetryReason::NotCleaned && !called_off && was_our_fault(session) =>
             {
-                retry::RetryDecision::Again {
-                    after: OUR_PAUSE,
-                    how: retry::RetryConversation::Same,
-                }
+                Ok(Retry { after: OUR_PAUSE, fresh: false })
             }
             decision => decision,
         };
         let mut effects = Vec::new();
-        let news = session.relaunch == RelaunchState::Undecided;
-        if matches!(decision, retry::RetryDecision::Again { .. }) && news {
+        if decision.is_ok() && session.relaunch == RelaunchState::Undecided {
             effects.extend(tagged(id, session.settle_relaunch(RelaunchState::Pending)));
         }
         Some((decision, effects))
     }
 
-    /// A prompt that has ended was judged: once, whoever says so again. `unrecorded` says of which former prompts that may
-    /// not be on record: those are judged again by the next daemon.
+    /// Stores the verdict of an ended prompt, once. `unrecorded` returns whether the verdict of another session may not
+    /// be recorded yet: the next daemon would judge it again. Returns `None` if it was judged before or is gone.
     pub fn judge(
         &mut self,
         id: &SessionId,
@@ -216,17 +209,13 @@ impl World {
         scope: UsageScope,
         at_ms: u64,
         unrecorded: impl Fn(&SessionId) -> bool,
-    ) -> Judgement {
-        let Some(session) = self.sessions.get_mut(id).filter(|session| session.awaits_verdict())
-        else {
-            return Judgement::Old;
-        };
+    ) -> Option<Judgement> {
+        let session = self.sessions.get_mut(id).filter(|session| session.awaits_verdict())?;
         let asked = session.spec.agent.as_ref();
         let (member, conversation) = asked
             .map(|agent| (agent.member.clone(), agent.conversation.clone()))
             .unwrap_or_default();
-        let effects: Vec<Effect> = session.settle_verdict(judged.clone());
-        let effects = tagged(id, effects).collect();
+        let effects = tagged(id, session.settle_verdict(judged.clone())).collect();
         let member = member.and_then(|name| self.members.get_mut(&name));
         let learnt = member.map(|member| {
             member.learn(id, conversation.as_deref(), &judged, scope, at_ms);
@@ -237,12 +226,12 @@ impl World {
             });
             Box::new(member.clone())
         });
-        Judgement::News { effects, learnt }
+        Some(Judgement { effects, learnt })
     }
 }
 
-/// Whether a prompt was never asked because Kennel itself failed: its daemon was killed before it could grant the launch.
-/// A few times: what fails so again and again is no accident.
+/// Returns whether a prompt never ran because Kennel failed: the daemon was killed before it could grant the launch. A
+/// prompt that fails like this repeatedly does not count.
 fn was_our_fault(session: &Session) -> bool {
     let internal =
         matches!(session.reason, Some(Reason::Failed { code: LaunchFailure::Internal, .. }));
@@ -252,14 +241,9 @@ fn was_our_fault(session: &Session) -> bool {
 /// What a verdict changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Judgement {
-    /// It is on the session now.
-    News {
-        /// What is to be done.
-        effects: Effects,
-        /// The member, as it is now.
-        learnt: Option<Box<Member>>,
-    },
-    /// Nothing: it was judged before, or is gone.
-    Old,
+pub struct Judgement {
+    /// The effects to carry out.
+    pub effects: Effects,
+    /// The changed member, if the prompt was one's.
+    pub learnt: Option<Box<Member>>,
 }

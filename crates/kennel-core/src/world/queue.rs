@@ -1,4 +1,4 @@
-//! The line: who waits to start, in which order, and whose turn it is.
+//! The queue: which sessions wait to start, and in which order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,42 +10,42 @@ use crate::session::Session;
 use super::World;
 
 impl World {
-    /// Those who wait, the next first.
+    /// Returns the queued sessions, the next one first.
     fn queue(&self) -> Vec<&Session> {
         let waits =
             |session: &&Session| session.phase == Phase::Queued && !session.is_stop_wanted();
-        let mut line: Vec<_> = self.sessions.values().filter(waits).collect();
-        line.sort_by_key(|session| session.ticket);
-        line
+        let mut queue: Vec<_> = self.sessions.values().filter(waits).collect();
+        queue.sort_by_key(|session| session.ticket);
+        queue
     }
 
-    /// Behind all who wait.
+    /// Returns a ticket behind all queued sessions.
     pub(super) fn next_ticket(&self) -> u64 {
         let queued = self.sessions.values().filter(|session| session.phase == Phase::Queued);
         queued.map(|session| session.ticket).max().unwrap_or(0).saturating_add(1)
     }
 
-    /// Where a session stands in line: 1 is next. None if it is not in line.
+    /// Returns the position of a session in the queue, from 1. `None` if it is not queued.
     #[must_use]
     pub fn queue_position(&self, id: &SessionId) -> Option<usize> {
         self.queue().iter().position(|session| session.id == *id).map(|ahead| ahead + 1)
     }
 
-    /// The same for all who are in line.
+    /// Returns the positions of all queued sessions.
     #[must_use]
     pub fn queue_positions(&self) -> BTreeMap<&SessionId, usize> {
         self.queue().into_iter().map(|session| &session.id).zip(1..).collect()
     }
 
-    /// Whose turn it is now: each of them is told [`crate::Event::TurnCame`]. The order of the line holds among
-    /// those that the same cap holds back; whoever waits for a name's cap does not hold up others.
+    /// Returns the sessions that may start now: each gets [`crate::Event::TurnCame`]. Sessions that wait for the same
+    /// limit keep their order; one that waits for a limit on its name does not hold up others.
     #[must_use]
     pub fn next_in_queue(&self, caps: &Caps) -> Vec<SessionId> {
         if self.draining { Vec::new() } else { self.walk_queue(caps).1 }
     }
 
-    /// How many there are, for [`admission::decide`]. Those in line who could start now count as if they had:
-    /// no newcomer gets past them.
+    /// Counts the sessions for [`admission::decide`]. Queued sessions that could start now count as started, so that no
+    /// new session overtakes them.
     #[must_use]
     pub fn census(&self, caps: &Caps) -> SessionCounts {
         self.walk_queue(caps).0
@@ -57,7 +57,7 @@ impl World {
         let mut next = Vec::new();
         let mut taken: BTreeSet<&str> = BTreeSet::new();
         for session in self.queue() {
-            // Whoever waits for a member holds up nobody who does not.
+            // A session that waits for a member does not hold up others.
             if let Some(member) = session.spec.agent.as_ref().and_then(|it| it.member.as_deref())
                 && (self.busy_with(member).is_some() || !taken.insert(member))
             {

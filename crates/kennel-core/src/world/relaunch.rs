@@ -1,12 +1,12 @@
-//! Launching a session again: after its former launch was cleaned up, never before, and once for all who ask.
+//! Launching a session again: only after its previous launch was cleaned up, and once for all callers.
 //!
 //! ```text
 //!  ID ── Cleaned ── relaunch ──> ID_2 ── Cleaned ── relaunch ──> ID_3 …
 //! ```
 //!
-//! Each launch is a value of its own, so that an event of a former one never touches a later one. Whoever asks
-//! says after which launch: if there is a later one already, that is the answer, even if it has ended meanwhile.
-//! So any number who ask at the same time, or wait for the same end, get one launch.
+//! Each launch is a value of its own, so that an event of an earlier one never affects a later one. A request names the
+//! launch to follow. If a later one exists already, that is the response, even if it has ended meanwhile. So any number
+//! of concurrent requests get one launch.
 
 use std::time::Duration;
 
@@ -14,114 +14,111 @@ use kennel_types::{
     KeptItem, LaunchToken, Owed, Phase, Reason, RelaunchState, SessionId, SessionSpec, StartedBy,
 };
 
-use crate::effect::Effect;
 use crate::lifecycle::worktree;
-use crate::restart::{self, NoRestartReason, RestartDecision, RestartFacts, Restarts};
+use crate::restart::{self, NoRestartReason, RestartFacts, Restarts};
 use crate::session::Session;
 
-use super::{AdmitError, Admitted, Effects, World, tagged};
+use super::{AdmitError, Effects, World, tagged};
 
 /// A request for another launch.
 #[derive(Debug, Clone)]
 pub struct Relaunch {
-    /// The new launch's secret.
+    /// The secret of the new launch.
     pub token: LaunchToken,
-    /// What will be made for it, as for a new session.
+    /// The resources that will be created for it, as for a new session.
     pub owed: Vec<Owed>,
-    /// Whether it waits in line.
+    /// Whether it is queued.
     pub queued: bool,
-    /// Who wants it.
+    /// What requested it.
     pub by: RelaunchBy,
-    /// In what it differs from the former launch.
+    /// The differences from the previous launch.
     pub changes: Option<RelaunchChanges>,
 }
 
-/// In what another attempt at a prompt differs from the former one.
+/// The differences between an attempt at a prompt and the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelaunchChanges {
     /// The command.
     pub argv: Vec<String>,
-    /// The conversation that goes on; none: a new one.
+    /// The conversation to continue. `None`: a new one.
     pub conversation: Option<String>,
 }
 
-/// Who wants another launch.
+/// What requested another launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RelaunchBy {
-    /// Somebody asked.
+    /// A user or program.
     Person {
-        /// Who, for the event log.
+        /// The name of the caller, for the event log.
         who: String,
-        /// The session that asks, if one does.
+        /// The session that sent the request, if one did.
         parent: Option<SessionId>,
-        /// Whether it ends when that client goes without a word.
+        /// Whether it ends when the client disconnects.
         tethered: bool,
     },
     /// The restart policy, after its pause.
     Policy {
-        /// How long the former launch ran.
+        /// How long the previous launch ran.
         ran: Duration,
     },
 }
 
-/// What became of it.
+/// The response to a relaunch request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Relaunched {
     /// There is a new launch.
     Admitted {
-        /// Its id.
+        /// The id of the new launch.
         id: SessionId,
-        /// What is to be done.
-        effects: Vec<(SessionId, Effect)>,
+        /// The effects to carry out.
+        effects: Effects,
     },
-    /// There is one already: the former one lives on, or somebody else was first.
+    /// A launch exists already: the previous one is live, or another caller was first.
     Already {
-        /// Which.
+        /// The id of that launch.
         id: SessionId,
     },
-    /// The former launch is about to end: ask again, with the same id, when it is cleaned up.
+    /// The previous launch is ending: retry with the same id when it is cleaned up.
     Wait {
-        /// Which.
+        /// The id of that launch.
         id: SessionId,
     },
-    /// There is none.
+    /// The request is refused.
     Refused(RelaunchRefusal),
 }
 
-/// Why there is no other launch.
+/// Why a relaunch is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RelaunchRefusal {
-    /// There is no such session.
+    /// The session is unknown.
     #[error("there is no session {0}")]
     Unknown(SessionId),
-    /// It is a prompt, which is on no record.
-    #[error("session {0} is a prompt, which Kennel does not write down; ask again")]
+    /// It is a prompt, whose text is not recorded.
+    #[error("session {0} is a prompt, which Kennel does not store; ask again")]
     Prompt(SessionId),
-    /// It is a chat: whose turn it is, and with which conversation, is decided when one begins.
-    #[error("session {0} is a chat; `kennel chat` begins another one")]
+    /// It is a chat, whose member and conversation are decided when it starts.
+    #[error("session {0} is a chat; `kennel chat` starts another one")]
     Chat(SessionId),
-    /// Nobody knows whether the former launch still runs.
-    #[error(
-        "session {0} is lost: nobody can tell whether it still runs; forget it, and start another one"
-    )]
+    /// The previous launch may still run.
+    #[error("session {0} is lost and may still run; forget it, and start another one")]
     Lost(SessionId),
-    /// The former launch was given up.
-    #[error("session {0} was given up, and nobody saw it end; start another one")]
+    /// The previous launch was given up.
+    #[error("session {0} was given up, and Kennel did not see it end; start another one")]
     Forgotten(SessionId),
-    /// A user started it.
-    #[error("session {0} was started in a terminal: there is no launch of it to repeat")]
+    /// It is an adopted process.
+    #[error("session {0} is an adopted process, which Kennel can't launch")]
     NotLaunched(SessionId),
-    /// The policy wanted it, but somebody wants the end.
+    /// A stop called off the launch that the policy requested.
     #[error("the next launch of session {0} was called off")]
     CalledOff(SessionId),
-    /// As for a new session.
+    /// A new session would be refused too.
     #[error(transparent)]
     Refused(#[from] AdmitError),
 }
 
 impl RelaunchRefusal {
-    /// Why nobody has a prompt or a chat begin once more.
+    /// Returns why a user can't relaunch a prompt or chat.
     #[must_use]
     pub fn of_agent(session: &Session) -> Self {
         let id = session.id.clone();
@@ -139,7 +136,7 @@ impl RelaunchChanges {
 }
 
 impl World {
-    /// All launches of the session that this id belongs to, the first one first.
+    /// Returns all launches of the session that this id belongs to, the first one first.
     pub fn launches(&self, id: &SessionId) -> impl Iterator<Item = &Session> {
         let (first, kin) = (id.base(), id.clone());
         self.sessions
@@ -148,7 +145,7 @@ impl World {
             .take_while(move |it| it.id.is_same_session(&kin))
     }
 
-    /// The latest of them.
+    /// Returns the latest launch of a session.
     #[must_use]
     pub fn newest(&self, id: &SessionId) -> Option<&Session> {
         self.launches(id).last()
@@ -179,8 +176,8 @@ impl World {
         let (former, next) = (newest.id.clone(), next_launch(newest, how));
         let id = next.id.clone();
         let mut effects = match self.admit(next) {
-            Admitted::Admitted { effects } => effects,
-            Admitted::Refused(refusal) => return Relaunched::Refused(refusal.into()),
+            Ok(effects) => effects,
+            Err(refusal) => return Relaunched::Refused(refusal.into()),
         };
         if let Some(session) = self.sessions.get_mut(&former) {
             effects.extend(tagged(&former, session.settle_relaunch(RelaunchState::Launched)));
@@ -188,45 +185,39 @@ impl World {
         Relaunched::Admitted { id, effects }
     }
 
-    /// Whether the restart policy wants another launch of a session whose latest one is cleaned up, and ran so
-    /// long. If so, that is noted: a stop from now on calls it off, for this daemon and for later ones.
+    /// Returns the pause before the next launch, if the restart policy wants one after a latest launch that is cleaned
+    /// up and ran this long. The launch is recorded as pending, so that a later stop calls it off, in this daemon or the
+    /// next.
     pub fn consider_restart(
         &mut self,
         id: &SessionId,
         ran: Duration,
-    ) -> (RestartDecision, Effects) {
+    ) -> (Result<Duration, NoRestartReason>, Effects) {
         let superseded = self.newest(id).is_none_or(|newest| newest.id != *id);
         let draining = self.draining;
         let Some(session) = self.sessions.get_mut(id) else {
-            return (RestartDecision::Done(NoRestartReason::NotEnded), Vec::new());
+            return (Err(NoRestartReason::NotEnded), Vec::new());
         };
         let decision = match restart::decide(&RestartFacts::of(session, ran)) {
-            RestartDecision::Relaunch { .. } if session.is_live() => {
-                RestartDecision::Done(NoRestartReason::NotEnded)
-            }
-            RestartDecision::Relaunch { .. } if superseded => {
-                RestartDecision::Done(NoRestartReason::Superseded)
-            }
-            RestartDecision::Relaunch { .. } if draining => {
-                RestartDecision::Done(NoRestartReason::Wanted)
-            }
+            Ok(_) if session.is_live() => Err(NoRestartReason::NotEnded),
+            Ok(_) if superseded => Err(NoRestartReason::Superseded),
+            Ok(_) if draining => Err(NoRestartReason::Wanted),
             decision => decision,
         };
         let mut effects = Vec::new();
-        let news = session.relaunch == RelaunchState::Undecided;
-        if matches!(decision, RestartDecision::Relaunch { .. }) && news {
+        if decision.is_ok() && session.relaunch == RelaunchState::Undecided {
             effects.extend(tagged(id, session.settle_relaunch(RelaunchState::Pending)));
         }
         (decision, effects)
     }
 
-    /// What was made for sessions and is kept, and for which launch: but not what a later launch has taken over.
+    /// Returns the kept resources of all launches, except those that a later launch has taken over.
     pub fn kept(&self) -> impl Iterator<Item = (&SessionId, &KeptItem)> {
         let ids = self.sessions.keys();
         ids.flat_map(|id| self.kept_by(id).map(move |kept| (id, kept)))
     }
 
-    /// The same for one launch.
+    /// Returns the kept resources of one launch.
     pub fn kept_by(&self, id: &SessionId) -> impl Iterator<Item = &KeptItem> {
         let session = self.sessions.get(id);
         session.into_iter().flat_map(move |session| {
@@ -235,13 +226,13 @@ impl World {
     }
 
     fn is_taken_over(&self, id: &SessionId, kept: &KeptItem) -> bool {
-        // Each launch owes its worktree from the beginning. So one that has let go of it has removed it.
+        // Each launch owes its worktree from the beginning, so a later one that does not have it any more removed it.
         let has_it = |later: &Session| worktree(&later.spec).as_ref() == Some(&kept.what);
         self.launches(id).any(|later| later.id > *id && has_it(later))
     }
 }
 
-/// Why the former launch, the latest so far, is not followed by another one just now.
+/// Returns why no launch can follow the latest one now.
 fn not_now(former: &Session, by: &RelaunchBy) -> Option<Relaunched> {
     let id = || former.id.clone();
     let refused = |refusal| Some(Relaunched::Refused(refusal));

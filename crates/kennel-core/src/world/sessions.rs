@@ -1,5 +1,5 @@
-//! The sessions themselves. Nobody changes one without its revision: so whoever has made something of a session can tell
-//! whether that still holds.
+//! The sessions themselves. Each change of a session also changes its revision, so that a value computed from it can be
+//! cached.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -8,11 +8,11 @@ use kennel_types::SessionId;
 
 use crate::session::Session;
 
-/// What a session gets with each change: none had it before, and none will have it again.
+/// A number that a session gets with each change. It is never reused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(u64);
 
-/// See the module. Read as the map that it is; what changes it is here.
+/// A map of all sessions. It dereferences to the plain map for reading; all changes go through its methods.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sessions {
     by_id: BTreeMap<SessionId, Session>,
@@ -26,7 +26,7 @@ impl Sessions {
         self.by_id.insert(session.id.clone(), session);
     }
 
-    /// The session, to be changed.
+    /// Returns the session for a change.
     pub(super) fn get_mut(&mut self, id: &SessionId) -> Option<&mut Session> {
         if self.by_id.contains_key(id) {
             self.revise(id);
@@ -60,7 +60,7 @@ impl Deref for Sessions {
     }
 }
 
-/// How often one was changed is no part of what it is.
+/// Revisions do not count.
 impl PartialEq for Sessions {
     fn eq(&self, other: &Self) -> bool {
         self.by_id == other.by_id
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_change_a_session_gives_it_a_revision_that_none_had() {
+    fn each_change_of_a_session_gives_it_a_new_revision() {
         let (mut sessions, id) = (Sessions::default(), session().id);
         assert_eq!(sessions.revision(&id), None);
         assert!(sessions.get_mut(&id).is_none() && sessions.revision(&id).is_none());
@@ -93,7 +93,7 @@ mod tests {
             sessions.get_mut(&id).unwrap();
             seen.push(sessions.revision(&id).unwrap());
             assert!(sessions.get(&id).is_some());
-            assert_eq!(sessions.revision(&id), seen.last().copied(), "a look is no change");
+            assert_eq!(sessions.revision(&id), seen.last().copied(), "reading is not a change");
             sessions.remove(&id);
             assert_eq!(sessions.revision(&id), None);
         }

@@ -1,8 +1,7 @@
 //! Cores that are broken on purpose, each in another way. The oracle must catch every one of them.
 
 use kennel_core::{
-    Admitted, DesiredState, Effect, Event, PenEnd, Probe, ProbeState, Relaunch, Relaunched,
-    Session, World,
+    DesiredState, Effect, Event, PenEnd, Probe, ProbeState, Relaunch, Relaunched, Session, World,
 };
 use kennel_types::{Exit, Phase, ReadyState, RelaunchState, SessionId};
 
@@ -394,10 +393,7 @@ fn the_oracle_catches_a_restart_that_was_called_off() {
 fn launch_now(world: &mut World, id: SessionId, how: Relaunch) -> Vec<(SessionId, Effect)> {
     let Some(former) = world.newest(&id) else { return Vec::new() };
     let session = Session::new(id, former.spec.clone(), how.token, how.owed);
-    match world.admit(session) {
-        Admitted::Admitted { effects } => effects,
-        Admitted::Refused(_) => Vec::new(),
-    }
+    world.admit(session).unwrap_or_default()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use kennel_core::{Admitted, Effect, Event, Session, World};
+use kennel_core::{Effect, Event, Session, World};
 use kennel_types::SessionId;
 
 use crate::ORDERLY;
@@ -53,7 +53,7 @@ impl Family {
 
     fn admit(&self, scene: &mut Scene<World>, session: Session) {
         let world = scene.memory.as_mut().expect("the daemon lives");
-        let Admitted::Admitted { effects } = world.admit(session) else { panic!("it is refused") };
+        let Ok(effects) = world.admit(session) else { panic!("it is refused") };
         scene.take_up(self.numbered(effects), self).expect("a start without fault");
     }
 }

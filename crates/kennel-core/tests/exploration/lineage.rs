@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use kennel_core::{Admitted, Effect, Event, Relaunch, RelaunchBy, Relaunched, Session, World};
+use kennel_core::{Effect, Event, Relaunch, RelaunchBy, Relaunched, Session, World};
 use kennel_types::{LaunchToken, RelaunchState, Restart, SessionId};
 
 use crate::ORDERLY;
@@ -85,7 +85,7 @@ impl Lineage {
             budget: calm,
         };
         let world = scene.memory.as_mut().expect("the daemon lives");
-        let Admitted::Admitted { effects } = world.admit(self.first()) else { panic!("refused") };
+        let Ok(effects) = world.admit(self.first()) else { panic!("refused") };
         scene.take_up(self.numbered(effects), self).expect("a start without fault");
         while let Some((due, _)) =
             scene.moves(self, ORDERLY).into_iter().find(|(_, kind)| *kind == Kind::Due)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kennel_core::admission::{Admission as Decision, Applicant, Caps, decide};
-use kennel_core::headroom::{Headroom, check};
+use kennel_core::headroom::check;
 use kennel_core::{Keyed, Session, World};
 use kennel_types::{Phase, SessionId, SessionSpec};
 
@@ -134,11 +134,10 @@ impl Admission {
     /// Checks that the machine has room for one more session.
     pub(crate) fn check_headroom(&mut self, wants_terminal: bool) -> Result<(), ApiError> {
         let measured = self.headroom.measured();
-        match check(&measured, &self.limits.minima, wants_terminal) {
-            Headroom::Fine => Ok(()),
-            Headroom::Short(shortages) => Err(ApiError::busy(shortages)
-                .hint("running sessions continue; stop some, or free resources on the machine")),
-        }
+        check(&measured, &self.limits.minima, wants_terminal).map_err(|shortages| {
+            ApiError::busy(shortages)
+                .hint("running sessions continue; stop some, or free resources on the machine")
+        })
     }
 
     // The queue.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel_core::{Admitted, Event, Session};
+use kennel_core::{Event, Session};
 use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, SessionTimes};
 use kennel_types::{AgentReport, SessionId, SessionView, StartedBy, Survivor};
@@ -52,10 +52,7 @@ impl Owner {
         let by = Some(candidate.spec.asked_by.clone()).filter(|by| !by.is_empty());
         let session = Session::adopted(id.clone(), candidate.spec, token, (identity, pid), owed());
         let phase = session.phase;
-        let effects = match self.world.admit(session) {
-            Admitted::Refused(refusal) => return Err(refusal.into()),
-            Admitted::Admitted { effects } => effects,
-        };
+        let effects = self.world.admit(session)?;
         point("daemon.terminal.admitted");
         let (created_ms, started_ms) = (clock::now_ms(), candidate.started_ms);
         self.runtimes.insert(

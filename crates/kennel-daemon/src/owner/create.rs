@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use kennel_core::{Admitted, Effect, Keyed, Session};
+use kennel_core::{Effect, Keyed, Session};
 use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, SessionTimes};
 use kennel_types::{Owed, OwedKind, Reason, SessionId};
@@ -73,10 +73,7 @@ impl Owner {
         let id = launch.id.take().map_or_else(|| self.ids.session(), Ok)?;
         let session = Session::new(id.clone(), launch.spec.clone(), LaunchIds::token()?, owed());
         let session = if slot == LaunchSlot::Queued { session.queued() } else { session };
-        let effects = match self.world.admit(session) {
-            Admitted::Refused(refusal) => return Err(refusal.into()),
-            Admitted::Admitted { effects } => effects,
-        };
+        let effects = self.world.admit(session)?;
         point("daemon.launch.admitted");
         self.begin(&id, launch, effects, "requested by a client");
         Ok(id)

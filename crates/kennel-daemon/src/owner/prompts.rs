@@ -9,7 +9,7 @@
 use kennel_types::LaunchFailure;
 use std::time::Duration;
 
-use kennel_core::retry::RetryDecision;
+use kennel_core::retry::{NoRetryReason, Retry};
 use kennel_core::{Effect, Event, Judgement, Keyed, RelaunchChanges, Session, StopIntent};
 use kennel_keeper::fault::point;
 use kennel_register::NewEvent;
@@ -31,7 +31,7 @@ use crate::prompt::settle::{settle, settled_like, usage_scope};
 const TIE: Duration = Duration::from_secs(15);
 
 /// Whether a prompt is retried, and the effects of that decision.
-type RetryStep = (RetryDecision, Vec<(SessionId, Effect)>);
+type RetryStep = (Result<Retry, NoRetryReason>, Vec<(SessionId, Effect)>);
 
 impl Owner {
     /// Decides on the command of a prompt. Does nothing for other launches.
@@ -134,7 +134,7 @@ impl Owner {
         let runtimes = &self.runtimes;
         let unrecorded = |id: &SessionId| runtimes.get(id).is_some_and(|runtime| runtime.unsaved);
         let judgement = self.world.judge(id, judged, scope, clock::now_ms(), unrecorded);
-        let Judgement::News { effects, learnt } = judgement else { return };
+        let Some(Judgement { effects, learnt }) = judgement else { return };
         // The member is recorded first: after a crash in between it still knows which verdicts it has counted.
         if let Some(member) = learnt {
             self.save_member(*member);
@@ -177,8 +177,8 @@ impl Owner {
             self.carry_out(&id, effect, &mut news);
         }
         let after = match decision {
-            RetryDecision::Again { after, .. } => after,
-            RetryDecision::Done(why) => {
+            Ok(retry) => retry.after,
+            Err(why) => {
                 self.note(Some(id.clone()), "not_retried", why.to_string());
                 // A former daemon had decided on a retry, which does not happen: waiting clients are answered.
                 let pending = |session: &Session| session.relaunch == RelaunchState::Pending;

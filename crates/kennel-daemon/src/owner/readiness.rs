@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use kennel_core::Event;
-use kennel_core::report::{ReportCredentials, ReportDecision, judge};
+use kennel_core::report::{ReportCredentials, judge};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::KeeperRequest;
 use kennel_types::SessionId;
@@ -53,13 +53,13 @@ impl Owner {
         let token = request.token.as_ref().map(kennel_types::LaunchToken::secret);
         let presented = ReportCredentials { session: &request.session, token };
         let judged = match judge(&self.world, presented) {
-            ReportDecision::Believed { session } => {
+            Ok(session) => {
                 self.happen(&session, &Event::Reported(request.report.clone()));
                 self.touch(&session);
                 self.metrics.reports_taken.inc();
                 Ok(())
             }
-            ReportDecision::Refused(why) => {
+            Err(why) => {
                 let named = SessionId::parse(&request.session).ok();
                 let named = named.filter(|id| self.world.get(id).is_some());
                 self.note(named, "report_refused", format!("{why}; it came from {from}"));

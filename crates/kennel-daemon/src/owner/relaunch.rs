@@ -3,7 +3,6 @@
 use kennel_types::LaunchFailure;
 use std::time::Duration;
 
-use kennel_core::restart::RestartDecision;
 use kennel_core::{Event, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, Session, StopIntent};
 use kennel_keeper::fault::point;
 use kennel_types::api::{ResumeRequest, Until};
@@ -209,7 +208,7 @@ impl Owner {
         for (id, effect) in effects {
             self.carry_out(&id, effect, &mut news);
         }
-        let RestartDecision::Relaunch { after } = decision else { return };
+        let Ok(after) = decision else { return };
         point("daemon.again.pending");
         if !self.has_again(id) {
             return self.give_up_again(id);

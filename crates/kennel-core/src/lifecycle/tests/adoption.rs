@@ -1,13 +1,12 @@
 //! A new daemon, and what it finds.
 
-use kennel_types::LaunchFailure;
-use kennel_types::{Exit, Phase, Reason};
+use kennel_types::{Exit, LaunchFailure, Phase, Reason};
 
 use super::{CODE, NOTE, RECORD, after, gone, launching, reaped, running, starting, stopping};
 use crate::effect::Effect;
 use crate::event::{Event, Probe};
-use crate::sample::{GRACE, session, stop, stopped};
 use crate::session::{Session, Underway};
+use crate::tests::{GRACE, session, stop, stopped};
 
 /// What a new daemon reads of it.
 fn row(session: Session) -> Session {

@@ -5,8 +5,8 @@ use kennel_types::{OwedKind, Phase};
 use super::{CODE, NOTE, RECORD, after, failed, gone, reaped, running};
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::sample::{owing, stop};
 use crate::session::Session;
+use crate::tests::{owing, stop};
 
 const FILES: OwedKind = OwedKind::RuntimeFiles;
 
@@ -20,7 +20,7 @@ fn fails(what: OwedKind) -> Event {
 
 fn run(mut session: Session) -> Session {
     session = after(session, &[Event::Recorded, Event::KeeperReady]);
-    after(session, &[crate::sample::born(), Event::Opened])
+    after(session, &[crate::tests::born(), Event::Opened])
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_session_needs_no_more_than_four_flushes() {
     for event in [
         Event::Recorded,
         Event::KeeperReady,
-        crate::sample::born(),
+        crate::tests::born(),
         Event::Opened,
         stop(None),
         Event::Recorded,

@@ -1,13 +1,12 @@
 //! From the row to the program.
 
-use kennel_types::LaunchFailure;
-use kennel_types::{Exit, Phase, Reason};
+use kennel_types::{Exit, LaunchFailure, Phase, Reason};
 
 use super::{CODE, NOTE, RECORD, after, failed, launching, running, starting};
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::sample::{born, session, stop, stopped};
 use crate::session::DesiredState;
+use crate::tests::{born, session, stop, stopped};
 
 #[test]
 fn a_new_session_is_written_while_its_keeper_starts() {
@@ -112,7 +111,7 @@ fn it_runs_once_its_keeper_says_so() {
 #[test]
 fn a_program_that_opens_after_a_stop_is_stopped_again() {
     let mut session = after(starting(), &[stop(None)]);
-    let again = Effect::Stop { grace: crate::sample::GRACE };
+    let again = Effect::Stop { grace: crate::tests::GRACE };
     assert_eq!(session.step(&Event::Opened), [again]);
     assert_eq!(session.phase, Phase::Stopping);
 }

@@ -5,8 +5,8 @@ use kennel_types::{Exit, Phase, Reason, Survivor};
 use super::{CODE, NOTE, RECORD, after, gone, heard, launching, reaped, running, stopping};
 use crate::effect::Effect;
 use crate::event::{Event, PenEnd, Probe};
-use crate::sample::{born, stop};
 use crate::session::{LostBecause, ProbeState, Session};
+use crate::tests::{born, stop};
 
 fn empty(exit: Option<Exit>) -> Event {
     Event::PenEnded(PenEnd::Empty { exit })
@@ -42,7 +42,8 @@ fn a_keeper_is_not_missed_once_the_end_was_seen() {
 
 #[test]
 fn an_empty_pen_is_the_end() {
-    let unknown = Exit::Unknown { why: "its keeper died, and the kernel could not tell".into() };
+    let unknown =
+        Exit::Unknown { why: "its keeper died, and the kernel did not have the status".into() };
     for (session, told, exit) in [
         (running(), Some(CODE), CODE),
         (running(), None, unknown),
@@ -107,7 +108,7 @@ fn what_was_lost_may_be_found() {
         exit: None,
     });
     let mut session = after(lost(), &[Event::RetryDue]);
-    let stop = Effect::Stop { grace: crate::sample::GRACE };
+    let stop = Effect::Stop { grace: crate::tests::GRACE };
     assert_eq!(session.step(&found), [stop, NOTE]);
     assert_eq!((session.phase, session.underway.look), (Phase::Stopping, ProbeState::Unneeded));
     let session = after(lost(), &[Event::RetryDue, Event::Probed(Probe::Rebooted)]);

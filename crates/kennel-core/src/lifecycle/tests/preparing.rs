@@ -1,13 +1,12 @@
 //! In line, and while things are made: no keeper yet.
 
-use kennel_types::LaunchFailure;
-use kennel_types::{Exit, KeptItem, OwedKind, Phase, Reason};
+use kennel_types::{Exit, KeptItem, LaunchFailure, OwedKind, Phase, Reason};
 
 use super::{CODE, NOTE, RECORD, after, failed, gone};
 use crate::effect::Effect;
 use crate::event::{Event, PenEnd, Probe};
-use crate::sample::{asking, born, stop, stopped, tree, worktree};
 use crate::session::{Session, Underway};
+use crate::tests::{asking, born, stop, stopped, tree, worktree};
 
 fn making() -> Session {
     asking(|spec| spec.worktree = Some(worktree()))
@@ -133,7 +132,7 @@ fn a_new_daemon_does_not_go_on_making() {
         let Some(Reason::Failed { code: LaunchFailure::Internal, why }) = &session.reason else {
             panic!()
         };
-        assert!(why.contains("while its worktree was being made"), "{why}");
+        assert!(why.contains("while its worktree was being created"), "{why}");
     }
     // Once it was made, a keeper may be there: it is looked for.
     let mut session = restored(&after(making(), &[Event::Recorded, made(), Event::Recorded]));

@@ -9,8 +9,8 @@ use kennel_types::{
 use super::{CODE, NOTE, RECORD, after, gone};
 use crate::effect::Effect;
 use crate::event::{Event, Probe};
-use crate::sample::{GRACE, asking, born, stop};
 use crate::session::{Session, Underway};
+use crate::tests::{GRACE, asking, born, stop};
 
 const LIMIT: Duration = Duration::from_secs(120);
 

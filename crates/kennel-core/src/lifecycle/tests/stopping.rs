@@ -7,8 +7,8 @@ use kennel_types::{Exit, Phase, Reason};
 use super::{CODE, NOTE, RECORD, after, gone, heard, reaped, running, session, stopping};
 use crate::effect::Effect;
 use crate::event::{Event, StopIntent};
-use crate::sample::{GRACE, stop, stopped};
 use crate::session::DesiredState;
+use crate::tests::{GRACE, stop, stopped};
 
 #[test]
 fn a_stop_is_wanted_durably_and_passed_on_in_every_phase() {

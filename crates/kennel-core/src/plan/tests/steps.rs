@@ -3,7 +3,7 @@ use kennel_types::{TokenUsage, VerdictKind};
 use proptest::prelude::*;
 
 use crate::plan::*;
-use crate::sample;
+use crate::tests;
 
 /// Stages of so many agents, with what is said of each stage.
 fn plan(top: &str, stages: &[(usize, &str)]) -> PlanSpec {
@@ -45,13 +45,13 @@ impl Run {
     fn ask(&mut self, at: &str) {
         let ask = self.state.agent(&place(at)).unwrap().asks + 1;
         self.taken(PlanEvent::Asking { place: place(at), ask });
-        self.taken(PlanEvent::Asked { place: place(at), ask, session: sample::id(ask.into()) });
+        self.taken(PlanEvent::Asked { place: place(at), ask, session: tests::id(ask.into()) });
     }
 
     fn judge(&mut self, at: &str, verdict: VerdictKind) {
         let ask = self.state.agent(&place(at)).unwrap().asks;
         let usage = TokenUsage { output_tokens: 10, ..TokenUsage::default() };
-        let session = sample::id(ask.into());
+        let session = tests::id(ask.into());
         self.taken(PlanEvent::Judged { place: place(at), ask, session, verdict, usage });
     }
 
@@ -174,7 +174,7 @@ fn a_cancel_reaches_whoever_is_being_asked() {
     run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 1 });
     assert_eq!(run.cancel(), Ok(()));
     assert_eq!(run.next(), ["stop s0.a0"]);
-    let session = sample::id(7);
+    let session = tests::id(7);
     run.taken(PlanEvent::Asked { place: place("s0.a0"), ask: 1, session: session.clone() });
     assert_eq!(run.next(), ["stop s0.a0"]);
     assert_eq!(run.cancel(), Err(IgnoredReason::Known));
@@ -214,7 +214,7 @@ fn a_session_that_comes_too_late_is_nobodys() {
     run.taken(PlanEvent::NotAsked { place: place("s0.a0"), ask: 1 });
     assert_eq!(run.next(), ["ask s0.a0 2"]);
     run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 2 });
-    let asked = |ask| PlanEvent::Asked { place: place("s0.a0"), ask, session: sample::id(1) };
+    let asked = |ask| PlanEvent::Asked { place: place("s0.a0"), ask, session: tests::id(1) };
     assert_eq!(run.tell(asked(1)), Err(IgnoredReason::Late));
     run.taken(asked(2));
     assert_eq!(run.tell(asked(2)), Err(IgnoredReason::Known));
@@ -305,7 +305,7 @@ fn any_event() -> impl Strategy<Value = PlanEvent> {
     let place = prop::sample::select(vec!["s0.a0", "s0.a1", "s1.a0", "s1.a1", "s2.a0", "no.body"])
         .prop_map(place);
     let verdict = prop::sample::select(VerdictKind::ALL.to_vec());
-    let session = (1..3_u64).prop_map(sample::id);
+    let session = (1..3_u64).prop_map(tests::id);
     (0..24_u8, place, 1..4_u32, session, verdict).prop_map(
         |(kind, place, ask, session, verdict)| {
             let usage = TokenUsage::default();

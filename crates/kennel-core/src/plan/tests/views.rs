@@ -2,7 +2,7 @@ use kennel_types::plan::AgentPath;
 use kennel_types::{TokenUsage, VerdictKind};
 
 use crate::plan::*;
-use crate::sample;
+use crate::tests;
 
 /// Names that programs rely on.
 #[test]
@@ -13,7 +13,7 @@ fn a_plan_is_shown_with_stable_names() {
     let spec = crate::plan::parse(text).unwrap();
     let mut state = PlanState::new(&spec);
     let place = |text| AgentPath::parse(text).unwrap();
-    let session = sample::id(1);
+    let session = tests::id(1);
     let usage = TokenUsage { output_tokens: 5, ..TokenUsage::default() };
     let verdict = VerdictKind::Crashed;
     for event in [

@@ -5,12 +5,10 @@ use kennel_types::{LaunchToken, Phase};
 use crate::admission::{Admission, Applicant, Caps, decide};
 use crate::effect::Effect;
 use crate::event::{Event, Probe};
-use crate::report::{ReportCredentials, ReportDecision, ReportRefusal, judge};
-use crate::sample::{id, spec, stop};
+use crate::report::{ReportCredentials, ReportRefusal, judge};
 use crate::session::Session;
-use crate::world::{
-    AdmitError, Admitted, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, World,
-};
+use crate::tests::{id, spec, stop};
+use crate::world::{AdmitError, Relaunch, RelaunchBy, RelaunchRefusal, Relaunched, World};
 
 const IDENTITY: &str = "boot 1 42 inode 7";
 
@@ -24,7 +22,7 @@ fn own(number: u64, name: Option<&str>) -> Session {
 /// A world that follows one.
 fn following() -> World {
     let mut world = World::default();
-    let Admitted::Admitted { effects } = world.admit(own(1, Some("mine"))) else { panic!() };
+    let Ok(effects) = world.admit(own(1, Some("mine"))) else { panic!() };
     assert_eq!(effects, [(id(1), Effect::Record { durable: true })]);
     assert_eq!(world.step(&id(1), &Event::Recorded), [(id(1), Effect::Probe)]);
     let identity = IDENTITY.to_owned();
@@ -62,7 +60,7 @@ fn it_is_known_by_its_process_while_that_lives() {
 fn its_name_is_taken_and_its_place_is_not() {
     let mut world = following();
     let taken = world.admit(own(2, Some("mine")));
-    assert!(matches!(taken, Admitted::Refused(AdmitError::NameTaken { .. })), "{taken:?}");
+    assert!(matches!(taken, Err(AdmitError::NameTaken { .. })), "{taken:?}");
     let caps = Caps { live: Some(1), launching: Some(1), ..Caps::default() };
     let applicant = Applicant { name: None, may_queue: false };
     assert_eq!(decide(&caps, &world.census(&caps), applicant), Admission::Admit);
@@ -92,11 +90,11 @@ fn it_is_believed_by_its_token_as_long_as_it_is_followed() {
     let mut world = following();
     let (session, token) = (id(1).to_string(), LaunchToken::new(1));
     let presented = |token| ReportCredentials { session: &session, token: Some(token) };
-    let believed = ReportDecision::Believed { session: id(1) };
+    let believed = Ok(id(1));
     assert_eq!(judge(&world, presented(token.secret())), believed);
     let forged = judge(&world, presented("forged"));
-    assert_eq!(forged, ReportDecision::Refused(ReportRefusal::UnknownToken));
+    assert_eq!(forged, Err(ReportRefusal::UnknownToken));
     drop(world.step(&id(1), &Event::Forgotten { by: "me".into() }));
     let late = judge(&world, presented(token.secret()));
-    assert_eq!(late, ReportDecision::Refused(ReportRefusal::Spent { launch: id(1) }));
+    assert_eq!(late, Err(ReportRefusal::Spent { launch: id(1) }));
 }

@@ -70,7 +70,7 @@ fn told(kind: VerdictKind) -> Judged {
 fn judge(world: &mut World, number: u64, kind: VerdictKind, unrecorded: &[u64]) {
     let unrecorded = |other: &SessionId| unrecorded.iter().any(|it| id(*it) == *other);
     let judged = world.judge(&id(number), told(kind), UsageScope::Attempt, 1, unrecorded);
-    assert!(matches!(judged, Judgement::News { .. }));
+    assert!(judged.is_some());
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn what_can_t_be_removed_does_not_keep_a_prompt_from_its_verdict() {
     assert!(world.get(&id(1)).unwrap().awaits_verdict());
     judge(&mut world, 1, VerdictKind::Overloaded, &[]);
     let decided = world.consider_retry(&id(1), Duration::ZERO, 0).unwrap().0;
-    assert_eq!(decided, retry::RetryDecision::Done(retry::NoRetryReason::NotCleaned));
+    assert_eq!(decided, Err(retry::NoRetryReason::NotCleaned));
     // Its tree is gone: the member is free, and what is left is still owed.
     assert_eq!(world.busy_with("anna"), None);
     let session = world.get(&id(1)).unwrap();

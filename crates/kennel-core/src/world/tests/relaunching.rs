@@ -3,8 +3,8 @@
 use kennel_types::{KeptItem, Owed, OwedKind, Restart};
 
 use super::*;
-use crate::restart::{NoRestartReason, RestartDecision};
-use crate::sample::{asking, tree, worktree};
+use crate::restart::NoRestartReason;
+use crate::tests::{asking, tree, worktree};
 
 fn person(token: u128) -> Relaunch {
     let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };
@@ -191,24 +191,24 @@ fn the_policy_launches_again_after_a_pause_and_counts() {
     let mut last = id(1);
     for pause in [1, 2] {
         let (decision, effects) = world.consider_restart(&last, Duration::ZERO);
-        assert_eq!(decision, RestartDecision::Relaunch { after: Duration::from_secs(pause) });
+        assert_eq!(decision, Ok(Duration::from_secs(pause)));
         assert_eq!(effects, [(last.clone(), Effect::Record { durable: false })]);
         assert_eq!(world.remove_all(&last), Err(RemoveSessionError::RelaunchPending(last.clone())));
         let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, policy()) else {
             panic!()
         };
         let (decision, _) = world.consider_restart(&last, Duration::ZERO);
-        assert_eq!(decision, RestartDecision::Done(NoRestartReason::Superseded));
+        assert_eq!(decision, Err(NoRestartReason::Superseded));
         fails(&mut world, &next);
         last = next;
     }
     let (decision, effects) = world.consider_restart(&last, Duration::ZERO);
-    assert_eq!((decision, effects), (RestartDecision::Done(NoRestartReason::Exhausted), vec![]));
+    assert_eq!((decision, effects), (Err(NoRestartReason::Exhausted), vec![]));
     // A person may, and the count begins anew.
     let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, person(9)) else { panic!() };
     fails(&mut world, &next);
     let (decision, _) = world.consider_restart(&next, Duration::ZERO);
-    assert_eq!(decision, RestartDecision::Relaunch { after: Duration::from_secs(1) });
+    assert_eq!(decision, Ok(Duration::from_secs(1)));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_stop_in_the_pause_calls_the_next_launch_off_for_good() {
     let mut later = World::default();
     drop(later.restore([row(&world, 1)]));
     let (decision, _) = later.consider_restart(&id(1), Duration::ZERO);
-    assert_eq!(decision, RestartDecision::Done(NoRestartReason::Wanted));
+    assert_eq!(decision, Err(NoRestartReason::Wanted));
     assert_eq!(later.relaunch(&id(1), policy()), off);
     assert!(matches!(later.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }), "by hand");
 }
@@ -249,7 +249,7 @@ fn a_stop_before_the_decision_calls_the_next_launch_off() {
     let mut world = failing(None);
     assert_eq!(world.step(&id(1), &stop(None)), [(id(1), Effect::Record { durable: true })]);
     let (decision, _) = world.consider_restart(&id(1), Duration::ZERO);
-    assert_eq!(decision, RestartDecision::Done(NoRestartReason::Wanted));
+    assert_eq!(decision, Err(NoRestartReason::Wanted));
     // What would not have been repeated anyway need not be called off, nor what was.
     let mut world = ended();
     assert_eq!(world.step(&id(1), &stop(None)), []);
@@ -270,7 +270,7 @@ fn a_stop_between_the_exit_and_the_end_calls_the_next_launch_off_too() {
     drop(end(&mut world, 1));
     assert_eq!(reason(&world, 1), Some(Reason::Exited), "it did");
     let (decision, _) = world.consider_restart(&id(1), Duration::ZERO);
-    assert_eq!(decision, RestartDecision::Done(NoRestartReason::Wanted));
+    assert_eq!(decision, Err(NoRestartReason::Wanted));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn the_pause_goes_on_after_a_restart_of_the_daemon() {
     let mut later = World::default();
     drop(later.restore([row(&world, 1)]));
     let (decision, effects) = later.consider_restart(&id(1), Duration::ZERO);
-    assert!(matches!(decision, RestartDecision::Relaunch { .. }) && effects.is_empty());
+    assert!(decision.is_ok() && effects.is_empty());
     assert!(matches!(later.relaunch(&id(1), policy()), Relaunched::Admitted { .. }));
 }
 
@@ -288,7 +288,7 @@ fn the_pause_goes_on_after_a_restart_of_the_daemon() {
 fn what_was_stopped_or_not_asked_for_is_not_repeated() {
     let mut world = ended();
     let (decision, effects) = world.consider_restart(&id(1), Duration::ZERO);
-    assert_eq!((decision, effects), (RestartDecision::Done(NoRestartReason::NoPolicy), vec![]));
+    assert_eq!((decision, effects), (Err(NoRestartReason::NoPolicy), vec![]));
     assert!(matches!(world.relaunch(&id(1), policy()), Relaunched::Refused(_)));
 }
 

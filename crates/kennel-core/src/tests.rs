@@ -1,4 +1,4 @@
-//! Sessions for tests.
+//! Sessions and events that the unit tests share.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::session::Session;
 
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
-/// An id; greater numbers are later.
+/// Returns an id. Greater numbers are later.
 pub(crate) fn id(number: u64) -> SessionId {
     IdMaker::default().next(1_800_000_000_000 + number * 1_000_000, 7)
 }
@@ -25,7 +25,7 @@ pub(crate) fn spec() -> SessionSpec {
     }
 }
 
-/// A session of this kind that owes its files.
+/// Returns a session with a changed spec that owes its runtime files.
 pub(crate) fn asking(change: impl FnOnce(&mut SessionSpec)) -> Session {
     let mut spec = spec();
     change(&mut spec);
@@ -33,7 +33,7 @@ pub(crate) fn asking(change: impl FnOnce(&mut SessionSpec)) -> Session {
     Session::new(id(1), spec, LaunchToken::new(1), vec![files])
 }
 
-/// A worktree to be made.
+/// Returns a worktree to create.
 pub(crate) fn worktree() -> WorktreeSpec {
     WorktreeSpec {
         repo: "/repo".into(),
@@ -43,7 +43,7 @@ pub(crate) fn worktree() -> WorktreeSpec {
     }
 }
 
-/// The same, to be removed.
+/// Returns the same worktree as an owed resource.
 pub(crate) fn tree() -> OwedKind {
     OwedKind::Worktree {
         repo: "/repo".into(),
@@ -53,13 +53,13 @@ pub(crate) fn tree() -> OwedKind {
     }
 }
 
-/// A new session that owes these.
+/// Returns a new session that owes these resources.
 pub(crate) fn owing(owed: &[OwedKind]) -> Session {
     let owed = owed.iter().map(|what| Owed { what: what.clone(), failures: 0, why: None });
     Session::new(id(1), spec(), LaunchToken::new(1), owed.collect())
 }
 
-/// A new session that owes its files.
+/// Returns a new session that owes its runtime files.
 pub(crate) fn session() -> Session {
     owing(&[OwedKind::RuntimeFiles])
 }
@@ -68,7 +68,7 @@ pub(crate) fn born() -> Event {
     Event::Born { identity: "it".into(), pid: 42, pen: Some("/pen".into()) }
 }
 
-/// A client's wish.
+/// Returns a client's stop.
 pub(crate) fn stop(grace: Option<Duration>) -> Event {
     Event::StopAsked(StopIntent { grace, reason: stopped() })
 }

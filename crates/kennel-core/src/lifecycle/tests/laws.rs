@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use crate::effect::Effect;
 use crate::event::{Event, PenEnd, Probe, StopIntent};
-use crate::sample::{asking, tree, worktree};
 use crate::session::{DesiredState, Session, Writing};
+use crate::tests::{asking, tree, worktree};
 
 fn exit() -> impl Strategy<Value = Exit> {
     prop_oneof![
@@ -100,7 +100,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => Just(Event::Recorded),
         4 => Just(Event::KeeperReady),
-        4 => Just(crate::sample::born()),
+        4 => Just(crate::tests::born()),
         4 => Just(Event::Opened),
         3 => Just(Event::RetryDue),
         2 => Just(Event::KeeperLost),
