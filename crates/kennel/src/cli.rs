@@ -30,31 +30,19 @@ Examples:
 SESSION is a name, an id, or a unique prefix of an id.
 The daemon starts automatically on first use.")]
 pub(crate) struct Cli {
-    #[command(flatten)]
-    home: HomeArgs,
-    #[command(flatten)]
-    file: FileArgs,
+    /// Kennel's state directory
+    /// [default: $KENNEL_HOME, $XDG_STATE_HOME/kennel or ~/.local/state/kennel]
+    #[arg(long, value_name = "DIR", global = true, display_order = 900)]
+    home: Option<PathBuf>,
+    /// Configuration file with defaults for flags and the daemon's settings
+    /// [default: $KENNEL_CONFIG or kennel/kennel.toml in $XDG_CONFIG_HOME or
+    /// ~/.config]
+    #[arg(id = "config", long = "config", value_name = "FILE", global = true, display_order = 901)]
+    config_file: Option<PathBuf>,
     #[arg(skip)]
     config: Config,
     #[command(subcommand)]
     verb: Verb,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct HomeArgs {
-    /// Kennel's state directory
-    /// [default: $KENNEL_HOME, $XDG_STATE_HOME/kennel or ~/.local/state/kennel]
-    #[arg(long, value_name = "DIR", global = true, display_order = 900)]
-    pub(crate) home: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-struct FileArgs {
-    /// Configuration file with defaults for flags and the daemon's settings
-    /// [default: $KENNEL_CONFIG or kennel/kennel.toml in $XDG_CONFIG_HOME or
-    /// ~/.config]
-    #[arg(long, value_name = "FILE", global = true, display_order = 901)]
-    config: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -272,7 +260,7 @@ impl Cli {
             }
         };
         let mut cli = Self::from_arg_matches(&given)?;
-        cli.config = Config::new(cli.file.config.take());
+        cli.config = Config::new(cli.config_file.take());
         cli.check(&words).map_err(CliError::Refused)?;
         match cli.defaults(&command, &given).map_err(CliError::Refused)? {
             Some((section, defaults)) => {
@@ -321,7 +309,8 @@ impl Cli {
     }
 
     pub(crate) fn perform(self) -> Result<u8, CommandError> {
-        let open = || HomeDir::open(&self.home, &self.config).map_err(CommandError::setup);
+        let open =
+            || HomeDir::open(self.home.as_deref(), &self.config).map_err(CommandError::setup);
         let daemon = || DaemonClient::connect(&open()?, StartDaemon::IfNeeded);
         match self.verb {
             Verb::Run(args) => run::run(&open()?, &args),
@@ -354,9 +343,9 @@ impl Cli {
             Verb::Token(args) => token::token(&daemon()?, &args),
             Verb::Config(args) => config::config(&self.config, &args),
             Verb::Doctor(args) => {
-                doctor::doctor(&self.config, HomeDir::find(&self.home).as_ref(), &args)
+                doctor::doctor(&self.config, HomeDir::find(self.home.as_deref()).as_ref(), &args)
             }
-            Verb::Completions(args) => completions::completions(&self.home, &args),
+            Verb::Completions(args) => completions::completions(self.home.as_deref(), &args),
         }
     }
 }

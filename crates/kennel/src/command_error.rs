@@ -117,8 +117,7 @@ pub(crate) fn print_note(text: &str) {
     write_if_possible(&format!("{text}\n"));
 }
 
-/// Moves a terminal on standard error to the start of a new line. A raw terminal needs a carriage
-/// return, too.
+/// Starts a new line if standard error is a terminal. Raw mode needs a carriage return, too.
 pub(crate) fn start_line(raw: bool) {
     if rustix::termios::isatty(rustix::stdio::stderr()) {
         write_if_possible(if raw { "\r\n" } else { "\n" });

@@ -15,8 +15,7 @@ pub(crate) use crate::connect::{
 pub(crate) use crate::exit_code;
 pub(crate) use crate::foreground::Signals;
 pub(crate) use crate::home::HomeDir;
-pub(crate) use crate::plural::counted;
 pub(crate) use crate::poll::{poll, readable};
-pub(crate) use crate::print::{self, ColorMode, TextStyle, print, sanitize};
+pub(crate) use crate::print::{self, ColorMode, TextStyle, counted, print, sanitize};
 pub(crate) use crate::quantity::{parse_session, parse_time};
 pub(crate) use crate::table::{Cell, Column, TextTable};

@@ -3,8 +3,7 @@
 //! `kennel run`, `wait` and `attach` exit with the agent's own code, or 128 plus the signal that
 //! ended it. Kennel's own failures have codes from 201 up, which few programs use.
 
-/// A request was refused, or something was not found; for verbs that don't exit with an agent's
-/// code.
+/// A request was refused, or something was not found. `run`, `wait` and `attach` don't use it.
 pub(crate) const REFUSED: u8 = 1;
 /// The command line or the configuration is invalid.
 pub(crate) const USAGE: u8 = 201;

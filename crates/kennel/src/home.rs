@@ -13,7 +13,6 @@ use anyhow::{anyhow, bail};
 use kennel_pen::HomeId;
 use rustix::fs::FlockOperation;
 
-use crate::cli::HomeArgs;
 use crate::command_prelude::*;
 use crate::config::Config;
 
@@ -30,14 +29,14 @@ pub(crate) struct HomeDir {
 }
 
 impl HomeDir {
-    /// Opens the home that the arguments select, and creates it if needed.
-    pub(crate) fn open(args: &HomeArgs, config: &Config) -> anyhow::Result<Self> {
-        Ok(Self { config: config.clone(), ..Self::at(folder(args)?)? })
+    /// Opens the home that the flag or the environment selects, and creates it if needed.
+    pub(crate) fn open(flag: Option<&Path>, config: &Config) -> anyhow::Result<Self> {
+        Ok(Self { config: config.clone(), ..Self::at(folder(flag)?)? })
     }
 
-    /// Opens the home that the arguments select, if it exists.
-    pub(crate) fn find(args: &HomeArgs) -> Option<Self> {
-        let folder = folder(args).ok().filter(|folder| folder.join(ID).exists())?;
+    /// Opens the home that the flag or the environment selects, if it exists.
+    pub(crate) fn find(flag: Option<&Path>) -> Option<Self> {
+        let folder = folder(flag).ok().filter(|folder| folder.join(ID).exists())?;
         Self::at(folder).ok()
     }
 
@@ -61,11 +60,10 @@ impl HomeDir {
 }
 
 /// Returns the home's folder: the flag, the variable, or the default location.
-fn folder(args: &HomeArgs) -> anyhow::Result<PathBuf> {
+fn folder(flag: Option<&Path>) -> anyhow::Result<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let folder = args
-        .home
-        .clone()
+    let folder = flag
+        .map(Path::to_owned)
         .or_else(|| variable("KENNEL_HOME"))
         .or_else(|| {
             variable("XDG_STATE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("kennel"))
@@ -85,8 +83,7 @@ enum HomeIdFile {
 /// Returns the id of the home in this folder, and creates it if needed.
 fn id(folder: &Path) -> anyhow::Result<HomeId> {
     let path = folder.join(ID);
-    // Two processes that start at once must agree: one creates the complete file, the other reads
-    // it.
+    // Of two processes that start at once, one creates the complete file and the other reads it.
     for _ in 0..3 {
         match read(&path)? {
             Some(HomeIdFile::Own(id)) => return Ok(id),
@@ -154,10 +151,10 @@ fn create(folder: &Path, path: &Path, id: &HomeId) -> io::Result<()> {
     }
 }
 
-/// Keeps the original's id aside and gives the copy its own. The lock makes sure that one process
-/// does it.
+/// Keeps the original's id aside and gives the copy its own, in one process at a time.
 fn replace_copy(folder: &Path, path: &Path) -> anyhow::Result<()> {
-    let _locked = lock(folder)?;
+    let locked = File::open(folder)?;
+    rustix::fs::flock(&locked, FlockOperation::LockExclusive)?;
     if read(path)? == Some(HomeIdFile::Copied) {
         let new = draft(folder, &HomeId::random()?)?;
         fs::copy(path, folder.join(COPIED))?;
@@ -169,13 +166,6 @@ fn replace_copy(folder: &Path, path: &Path) -> anyhow::Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Locks the folder until the returned file is closed.
-fn lock(folder: &Path) -> anyhow::Result<File> {
-    let folder = File::open(folder)?;
-    rustix::fs::flock(&folder, FlockOperation::LockExclusive)?;
-    Ok(folder)
 }
 
 #[cfg(test)]

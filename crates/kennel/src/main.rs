@@ -11,7 +11,6 @@ mod exit_code;
 mod foreground;
 mod home;
 mod plan;
-mod plural;
 mod poll;
 mod print;
 mod quantity;
@@ -26,8 +25,7 @@ mod verbs;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The yard, the daemon and others are this same program. They take their role before anything
-    // else.
+    // The yard, the daemon and others are this same program.
     roles::take();
     let code = match cli::Cli::parse_with_config(std::env::args_os().collect()) {
         Ok(cli) => cli.perform().unwrap_or_else(command_error::report),

@@ -7,8 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
-/// Waits until one of them is ready, or until a time. Returns early on a signal: callers check
-/// again.
+/// Waits until one is ready, or until a time. Returns early on a signal: callers check again.
 pub(crate) fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
     let limit = until.map(|until| {
         let left = until.saturating_duration_since(Instant::now());

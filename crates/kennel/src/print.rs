@@ -1,4 +1,4 @@
-//! Output on standard output: text, JSON, colors.
+//! Output on standard output: text, JSON, colors, plurals and shell quoting.
 
 use std::io::{self, Write};
 
@@ -67,9 +67,17 @@ impl ColorMode {
     }
 
     pub(crate) fn paint(self, tone: TextStyle, text: &str) -> String {
-        match (self, tone) {
-            (Self::Plain, _) | (_, TextStyle::Plain) => text.to_owned(),
-            (Self::Color, tone) => format!("\x1b[{}m{text}\x1b[0m", tone.code()),
+        let code = match tone {
+            TextStyle::Plain => return text.to_owned(),
+            TextStyle::Good => "32",
+            TextStyle::Busy => "33",
+            TextStyle::Bad => "31",
+            TextStyle::Faint => "2",
+            TextStyle::Heading => "1",
+        };
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Color => format!("\x1b[{code}m{text}\x1b[0m"),
         }
     }
 }
@@ -85,19 +93,6 @@ pub(crate) enum TextStyle {
     Heading,
 }
 
-impl TextStyle {
-    fn code(self) -> &'static str {
-        match self {
-            Self::Plain => "0",
-            Self::Good => "32",
-            Self::Busy => "33",
-            Self::Bad => "31",
-            Self::Faint => "2",
-            Self::Heading => "1",
-        }
-    }
-}
-
 /// Returns the width of the terminal on standard output; none if that is no terminal.
 pub(crate) fn width() -> Option<usize> {
     let stdout = rustix::stdio::stdout();
@@ -105,8 +100,7 @@ pub(crate) fn width() -> Option<usize> {
     size.map(|size| usize::from(size.columns)).or_else(|| isatty(stdout).then_some(80))
 }
 
-/// Escapes control characters in foreign text, so that it stays on one line and can't control the
-/// terminal.
+/// Escapes control characters: foreign text must stay on one line and not control the terminal.
 pub(crate) fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -126,6 +120,26 @@ fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
+/// Formats a command line, quoted for a shell where needed.
+pub(crate) fn shell_words(argv: &[String]) -> String {
+    argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// `1 keeper`, `2 keepers`.
+pub(crate) fn counted(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
+/// Quotes a word for a shell if needed.
+pub(crate) fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,5 +156,11 @@ mod tests {
         assert_eq!(ColorMode::Plain.paint(TextStyle::Bad, "x"), "x");
         assert_eq!(ColorMode::Color.paint(TextStyle::Plain, "x"), "x");
         assert_eq!(ColorMode::Color.paint(TextStyle::Good, "x"), "\x1b[32mx\x1b[0m");
+    }
+
+    #[test]
+    fn quotes_words_for_a_shell() {
+        let argv = ["sh", "-c", "echo 'a b'", "", "plain/path.txt"].map(ToOwned::to_owned);
+        assert_eq!(shell_words(&argv), r"sh -c 'echo '\''a b'\''' '' plain/path.txt");
     }
 }

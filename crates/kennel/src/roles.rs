@@ -112,36 +112,32 @@ fn be_daemon() -> i32 {
         apply_settings(&home, &mut config, &mut http);
         config.start_yard =
             Some(Box::new(move || spawn_yard(&home).map(drop).map_err(io::Error::other)));
-        Ok(kennel_daemon::serve(config, kennel_http::server(http)))
+        Ok(kennel_daemon::serve(config, kennel_http::server(http))?)
     })();
-    match served {
-        Ok(Ok(reason)) => reason.code().into(),
-        // Another daemon is about to exit or was faster, or the yard has died: the yard may try
-        // again.
-        Ok(Err(error @ (DaemonError::Home(LockHomeError::Taken(_)) | DaemonError::Yard(_)))) => {
-            eprintln!("{}: {:#}", yard::DAEMON, anyhow!(error));
+    let error = match served {
+        Ok(reason) => return reason.code().into(),
+        Err(error) => error,
+    };
+    match error.downcast_ref() {
+        // Another daemon exits late or was faster, or the yard has died: the yard may try again.
+        Some(DaemonError::Home(LockHomeError::Taken(_)) | DaemonError::Yard(_)) => {
+            eprintln!("{}: {error:#}", yard::DAEMON);
             exit_code::REFUSED.into()
         }
-        Ok(Err(error)) => {
-            eprintln!("{CANT_SERVE}{:#}", anyhow!(error));
-            exit_code::SETUP.into()
-        }
-        Err(error) => {
+        _ => {
             eprintln!("{CANT_SERVE}{error:#}");
             exit_code::SETUP.into()
         }
     }
 }
 
-/// Returns the folder with the dashboard's files, for its development. Release builds embed the
-/// files.
+/// Returns the folder with the dashboard's files for its development; releases embed them.
 fn web_folder() -> Option<PathBuf> {
     let given = std::env::var_os("KENNEL_WEB_DIR").filter(|_| cfg!(debug_assertions));
     given.filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
-/// Applies the settings in the home. Invalid ones are logged: they must not leave sessions without
-/// a daemon.
+/// Applies the settings in the home. Invalid ones are logged and must not prevent the start.
 fn apply_settings(home: &HomeDir, config: &mut DaemonConfig, http: &mut HttpConfig) {
     let refused = match DaemonSettings::read(home) {
         Ok(settings) => settings.apply(config, http),

@@ -114,8 +114,7 @@ fn without_path(why: &str) -> &str {
     }
 }
 
-/// Formats the state of a session: its phase, its position in the queue, a pending restart, and its
-/// readiness.
+/// Formats the phase of a session, with its queue position, pending restart and readiness.
 pub(crate) fn state(session: &SessionView) -> String {
     if let Some(place) = session.queue_place {
         return format!("{} ({place})", session.phase.label());

@@ -28,8 +28,7 @@ impl Stopper {
         let stopper = self.clone();
         let asked =
             thread::Builder::new().name("stop".into()).spawn(move || stopper.post(now, signal));
-        // Without the thread, the caller stops the keeper directly; only the reason is not
-        // recorded.
+        // Without the thread, the caller stops the keeper itself, without a recorded reason.
         drop(asked);
     }
 

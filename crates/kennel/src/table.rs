@@ -104,7 +104,11 @@ impl TextTable {
 
     /// Narrows the widest truncatable column until everything fits.
     fn widths(&self, width: Option<usize>) -> Vec<usize> {
-        let mut widths = (0..self.columns.len()).map(|at| self.natural(at)).collect::<Vec<_>>();
+        let natural = |(at, column): (usize, &Column)| {
+            let cells = self.rows.iter().map(|row| columns_of(&row[at].text));
+            cells.chain([columns_of(column.name)]).max().unwrap_or(0)
+        };
+        let mut widths = self.columns.iter().enumerate().map(natural).collect::<Vec<_>>();
         let Some(width) = width else { return widths };
         loop {
             let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
@@ -118,11 +122,6 @@ impl TextTable {
                 _ => return widths,
             }
         }
-    }
-
-    fn natural(&self, at: usize) -> usize {
-        let cells = self.rows.iter().map(|row| columns_of(&row[at].text));
-        cells.chain([columns_of(self.columns[at].name)]).max().unwrap_or(0)
     }
 
     fn line(&self, cells: &[Cell], widths: &[usize], ink: ColorMode) -> String {
@@ -167,8 +166,7 @@ fn columns_of(text: &str) -> usize {
     text.chars().map(columns_of_char).sum()
 }
 
-/// An approximation: the Unicode blocks that terminals show two columns wide, and combining marks
-/// without width.
+/// An approximation: the Unicode blocks of wide characters, and combining marks without width.
 fn columns_of_char(c: char) -> usize {
     match u32::from(c) {
         0x300..=0x36f | 0xfe00..=0xfe0f => 0,

@@ -79,6 +79,20 @@ impl AskArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct AnswerArgs {
+    /// Print the result as a JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Fail instead of waiting if the prompt is still running
+    #[arg(long)]
+    pub(super) no_wait: bool,
+    /// Name, id, or unique prefix of an id
+    #[arg(value_name = "SESSION", value_parser = parse_session)]
+    pub(super) session: String,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ConversationArgs {
     /// Start a new conversation [default: continue the member's]
     #[arg(long, conflicts_with = "resume")]
@@ -133,7 +147,7 @@ impl AgentSessionArgs {
                 .hint("add another member, or use --agent instead of a member"));
         }
         if let Some(agent) = agent {
-            agent_spec.seat = self.agent_args.seat(agent)?;
+            agent_spec.seat = self.agent_args.settings(agent)?;
         }
         let mut spec = SessionSpec {
             linger: DEFAULT_LINGER,
@@ -195,7 +209,7 @@ impl From<PermissionChoice> for Permissions {
 }
 
 impl AgentArgs {
-    pub(crate) fn seat(&self, agent: &str) -> Result<AgentSettings, CommandError> {
+    pub(crate) fn settings(&self, agent: &str) -> Result<AgentSettings, CommandError> {
         let read = |path: &PathBuf| {
             std::fs::read_to_string(path)
                 .with_context(|| format!("--description {}", path.display()))

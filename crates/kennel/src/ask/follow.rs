@@ -17,21 +17,15 @@ use crate::foreground;
 /// How often the keeper and the session are checked while nothing happens.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-pub(super) struct PromptOutcome {
-    pub(super) session: SessionView,
-    /// The signal that asked this process to stop the prompt.
-    pub(super) signal: Option<i32>,
-}
-
 /// Shows what happens until the prompt has ended. A signal stops the prompt, a second one kills it;
-/// either way this waits for the end.
+/// either way this waits for the end. Returns the last attempt and the first signal.
 pub(super) fn follow(
     daemon: &DaemonClient,
     session: SessionView,
     ours: bool,
     signals: &Signals,
     progress: Progress,
-) -> Result<PromptOutcome, CommandError> {
+) -> Result<(SessionView, Option<i32>), CommandError> {
     let mut follower = PromptFollower {
         daemon,
         ours,
@@ -69,14 +63,17 @@ struct AttemptOutput {
 }
 
 impl PromptFollower<'_> {
-    fn follow(&mut self, mut session: SessionView) -> Result<PromptOutcome, CommandError> {
+    fn follow(
+        &mut self,
+        mut session: SessionView,
+    ) -> Result<(SessionView, Option<i32>), CommandError> {
         let mut retry = DaemonRetry::new();
         let mut pending = Some(self.wait_for(&session)?);
         loop {
             match self.signals.next_end()? {
                 Some(signal) if self.ours => self.stop(&session, signal),
                 // The client that created it still waits for it.
-                Some(signal) => return Ok(PromptOutcome { session, signal: Some(signal) }),
+                Some(signal) => return Ok((session, Some(signal))),
                 None => {}
             }
             self.show(&session)?;
@@ -92,7 +89,7 @@ impl PromptFollower<'_> {
                 Ok(ended) => {
                     self.show(&ended)?;
                     self.progress.clear();
-                    return Ok(PromptOutcome { session: ended, signal: self.signal });
+                    return Ok((ended, self.signal));
                 }
                 Err(error) if error.is_gone_or_leaving() => {
                     self.daemon.retry(&mut retry, error)?;

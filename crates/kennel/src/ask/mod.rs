@@ -7,7 +7,6 @@
 //!     └── reads the journal and shows the agent's activity
 //! ```
 
-mod answer;
 mod args;
 mod follow;
 mod outcome;
@@ -16,11 +15,10 @@ mod request;
 
 use crate::command_prelude::*;
 
-pub(crate) use answer::{AnswerArgs, answer};
-pub(crate) use args::{AgentArgs, AgentSessionArgs, AskArgs, ConversationArgs};
+pub(crate) use args::{AgentArgs, AgentSessionArgs, AnswerArgs, AskArgs, ConversationArgs};
 pub(crate) use outcome::{answer_of, used};
 
-use follow::PromptOutcome;
+use outcome::AnswerFormat;
 use progress::{Progress, ProgressFormat};
 
 pub(crate) fn ask(home: &HomeDir, args: &AskArgs) -> Result<u8, CommandError> {
@@ -42,7 +40,22 @@ pub(crate) fn ask(home: &HomeDir, args: &AskArgs) -> Result<u8, CommandError> {
     });
     // With a key, an earlier client may have created the session, and then controls its end.
     let ours = session.spec.asked_by == request.spec.asked_by;
-    let PromptOutcome { session, signal } =
-        follow::follow(&daemon, session, ours, &signals, progress)?;
+    let (session, signal) = follow::follow(&daemon, session, ours, &signals, progress)?;
     outcome::print_outcome(&session, args.format(), signal)
+}
+
+/// `kennel answer`: waits for the answer to a detached prompt, and prints it.
+pub(crate) fn answer(daemon: &DaemonClient, args: &AnswerArgs) -> Result<u8, CommandError> {
+    let session = daemon.session(&args.session)?;
+    if !session.spec.is_prompt() {
+        let text = format!("session {} is not a prompt", session.id);
+        return Err(CommandError::refused(text)
+            .hint(format!("`kennel logs {}` shows its output", session.id)));
+    }
+    if args.no_wait && session.judged.is_none() {
+        return Err(CommandError::refused(format!("session {} has not ended yet", session.id)));
+    }
+    let session = daemon.wait(&session.session)?;
+    let format = if args.json { AnswerFormat::Json } else { AnswerFormat::Text };
+    outcome::print_outcome(&session, format, None)
 }

@@ -68,7 +68,11 @@ pub(super) fn print_outcome(
         AnswerFormat::JsonLine => print::json_line(&view)?,
         AnswerFormat::Text => {
             print_text(session, judged, answer.as_deref())?;
-            print_leftovers(session);
+            for owed in &session.owed {
+                let why = sanitize(owed.why.as_deref().unwrap_or("unknown reason"));
+                let text = "failed and will be retried";
+                print_message(&format!("cleanup after session {} {text}: {why}", session.id));
+            }
         }
     }
     Ok(match (judged.verdict.kind, signal) {
@@ -101,17 +105,6 @@ fn print_text(
     Ok(())
 }
 
-/// Reports cleanup that has not succeeded yet.
-fn print_leftovers(session: &SessionView) {
-    for owed in &session.owed {
-        let why = sanitize(owed.why.as_deref().unwrap_or("unknown reason"));
-        print_message(&format!(
-            "cleanup after session {} failed and will be retried: {why}",
-            session.id
-        ));
-    }
-}
-
 fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
     let agent = session.spec.agent.as_deref().map_or("the agent", |spec| spec.seat.agent.as_str());
     Some(match kind {
@@ -124,7 +117,9 @@ fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
             )
         }
         VerdictKind::MaxTurns => "use --turns to allow more".to_owned(),
-        VerdictKind::Crashed if never_ran(session) => {
+        VerdictKind::Crashed
+            if matches!(session.reason, Some(Reason::Failed { code: LaunchFailure::Exec, .. })) =>
+        {
             format!("install {agent}, or add its folder to PATH")
         }
         VerdictKind::Crashed | VerdictKind::Unknown | VerdictKind::RefusedFlags => {
@@ -132,11 +127,6 @@ fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
         }
         _ => return None,
     })
-}
-
-/// Whether the program could not be executed.
-fn never_ran(session: &SessionView) -> bool {
-    matches!(session.reason, Some(Reason::Failed { code: LaunchFailure::Exec, .. }))
 }
 
 /// Extracts the answer from the agent's output.
@@ -160,4 +150,21 @@ pub(crate) fn used(usage: &TokenUsage) -> Option<String> {
     let cost = (usage.cost_micros > 0).then(|| format!("${dollars:.2}"));
     let parts = [tokens, cost].into_iter().flatten().collect::<Vec<_>>();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verdict_has_a_documented_exit_code_of_its_own() {
+        let mut codes: Vec<_> = VerdictKind::ALL.map(exit_code_of).to_vec();
+        for kind in VerdictKind::ALL {
+            let line = format!("{}  {}", exit_code_of(kind), kind.name());
+            assert!(EXIT_CODES.contains(&line), "{line}");
+        }
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), VerdictKind::ALL.len());
+    }
 }

@@ -152,7 +152,7 @@ fn name_caps(text: &str) -> Result<Vec<NameCap>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::keys::{self, SettingKind, SettingTarget};
+    use crate::config::keys::{self, SettingKind};
     use kennel_pen::HomeId;
 
     fn config() -> DaemonConfig {
@@ -204,17 +204,13 @@ mod tests {
     #[test]
     fn the_built_in_value_is_the_daemons_default() {
         let ended_kept = keys::find(DAEMON, "ended_kept").unwrap();
-        let SettingTarget::Daemon { built_in, .. } = ended_kept.target else { panic!("a flag") };
-        assert_eq!(built_in, Some(config().ended_kept.to_string().as_str()));
+        assert_eq!(ended_kept.built_in, Some(config().ended_kept.to_string().as_str()));
     }
 
     #[test]
     fn every_key_of_the_daemon_can_be_applied() {
         for key in [DAEMON, API].into_iter().flat_map(keys::of_section) {
-            let SettingTarget::Daemon { kind, .. } = key.target else {
-                panic!("{} is a flag", key.name)
-            };
-            let text = match kind {
+            let text = match key.kind.unwrap() {
                 SettingKind::Count => "1",
                 SettingKind::Time => "1s",
                 SettingKind::Size => "1M",

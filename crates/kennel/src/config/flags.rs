@@ -3,7 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
-use super::keys::{self, ConfigKey, SettingTarget, is_switch};
+use super::keys::{self, ConfigKey, is_switch};
 use super::layers::Settings;
 use crate::cli::Cli;
 
@@ -45,13 +45,12 @@ pub(super) fn find<'a>(command: &'a Command, section: &str, key: &str) -> Option
 }
 
 pub(crate) fn built_in(command: &Command, key: &ConfigKey) -> Option<String> {
-    if let SettingTarget::Daemon { built_in, .. } = key.target {
-        return built_in.map(ToOwned::to_owned);
+    if key.kind.is_some() {
+        return key.built_in.map(ToOwned::to_owned);
     }
     let flag = find(command, key.name.section, key.name.key)?;
     if is_switch(flag) {
-        // A switch with a visible opposite (--tty, --no-tty) has a third state, which is the
-        // default.
+        // By default, a switch with a visible opposite (--tty, --no-tty) is in a third state.
         let undecided =
             find(command, key.name.section, &negation(key)).is_some_and(|no| !no.is_hide_set());
         return (!undecided).then(|| "false".to_owned());

@@ -39,20 +39,20 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::flag("stop", "grace"),
     ConfigKey::flag("attach", "detach_keys"),
     ConfigKey::flag("prune", "older_than"),
-    ConfigKey::daemon("ended_kept", SettingKind::Count, Some("1000")),
-    ConfigKey::daemon("worktrees", SettingKind::Path, None),
-    ConfigKey::daemon("max_live", SettingKind::Count, None),
-    ConfigKey::daemon("max_launching", SettingKind::Count, None),
-    ConfigKey::daemon("max_live_by_name", SettingKind::CountByName, None),
-    ConfigKey::daemon("key_retention", SettingKind::Time, Some("24h")),
-    ConfigKey::daemon("min_free_disk", SettingKind::Size, Some("64M")),
-    ConfigKey::daemon("min_free_memory", SettingKind::Size, Some("64M")),
-    ConfigKey::daemon("reader_patience", SettingKind::Time, Some("1m")),
-    ConfigKey::api("listen", SettingKind::Address, None),
-    ConfigKey::api("allow_remote", SettingKind::Switch, Some("false")),
-    ConfigKey::api("tls_cert", SettingKind::Path, None),
-    ConfigKey::api("tls_key", SettingKind::Path, None),
-    ConfigKey::api("names", SettingKind::HostNames, None),
+    ConfigKey::daemon(DAEMON, "ended_kept", SettingKind::Count, Some("1000")),
+    ConfigKey::daemon(DAEMON, "worktrees", SettingKind::Path, None),
+    ConfigKey::daemon(DAEMON, "max_live", SettingKind::Count, None),
+    ConfigKey::daemon(DAEMON, "max_launching", SettingKind::Count, None),
+    ConfigKey::daemon(DAEMON, "max_live_by_name", SettingKind::CountByName, None),
+    ConfigKey::daemon(DAEMON, "key_retention", SettingKind::Time, Some("24h")),
+    ConfigKey::daemon(DAEMON, "min_free_disk", SettingKind::Size, Some("64M")),
+    ConfigKey::daemon(DAEMON, "min_free_memory", SettingKind::Size, Some("64M")),
+    ConfigKey::daemon(DAEMON, "reader_patience", SettingKind::Time, Some("1m")),
+    ConfigKey::daemon(API, "listen", SettingKind::Address, None),
+    ConfigKey::daemon(API, "allow_remote", SettingKind::Switch, Some("false")),
+    ConfigKey::daemon(API, "tls_cert", SettingKind::Path, None),
+    ConfigKey::daemon(API, "tls_key", SettingKind::Path, None),
+    ConfigKey::daemon(API, "names", SettingKind::HostNames, None),
 ];
 
 /// Flags of `run` that can't be set in the file, with the reason that the error shows.
@@ -79,7 +79,9 @@ pub(crate) const API: &str = "api";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConfigKey {
     pub(crate) name: KeyName,
-    pub(super) target: SettingTarget,
+    /// How a setting of the daemon is written. A flag of the section's verb has none.
+    pub(super) kind: Option<SettingKind>,
+    pub(super) built_in: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,16 +90,6 @@ pub(crate) struct KeyName {
     pub(crate) key: &'static str,
 }
 
-/// What a key sets.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum SettingTarget {
-    /// A flag of the verb that the section is named after.
-    Flag,
-    /// A setting that the daemon receives when it starts.
-    Daemon { kind: SettingKind, built_in: Option<&'static str> },
-}
-
-/// How a setting of the daemon is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SettingKind {
     Count,
@@ -113,24 +105,16 @@ pub(super) enum SettingKind {
 
 impl ConfigKey {
     const fn flag(section: &'static str, key: &'static str) -> Self {
-        Self { name: KeyName { section, key }, target: SettingTarget::Flag }
+        Self { name: KeyName { section, key }, kind: None, built_in: None }
     }
 
-    const fn daemon(key: &'static str, kind: SettingKind, built_in: Option<&'static str>) -> Self {
-        let target = SettingTarget::Daemon { kind, built_in };
-        Self { name: KeyName { section: DAEMON, key }, target }
-    }
-
-    const fn api(key: &'static str, kind: SettingKind, built_in: Option<&'static str>) -> Self {
-        let target = SettingTarget::Daemon { kind, built_in };
-        Self { name: KeyName { section: API, key }, target }
-    }
-
-    fn kind(&self) -> Option<SettingKind> {
-        match self.target {
-            SettingTarget::Flag => None,
-            SettingTarget::Daemon { kind, .. } => Some(kind),
-        }
+    const fn daemon(
+        section: &'static str,
+        key: &'static str,
+        kind: SettingKind,
+        built_in: Option<&'static str>,
+    ) -> Self {
+        Self { name: KeyName { section, key }, kind: Some(kind), built_in }
     }
 }
 
@@ -176,7 +160,7 @@ impl Checker {
     }
 
     fn is_switch(&self, key: &ConfigKey) -> bool {
-        key.kind() == Some(SettingKind::Switch) || self.flag(key).is_some_and(is_switch)
+        key.kind == Some(SettingKind::Switch) || self.flag(key).is_some_and(is_switch)
     }
 
     /// Checks a value from the environment, and returns its normal form.
@@ -194,7 +178,7 @@ impl Checker {
         let wrong = |wanted: &str| {
             Err(format!("`{name}` must be {wanted}, not {}", with_article(value.type_str())))
         };
-        let text = match (value, key.kind()) {
+        let text = match (value, key.kind) {
             (DeValue::Boolean(on), _) if self.is_switch(key) => return Ok(on.to_string()),
             _ if self.is_switch(key) => return wrong("true or false"),
             (DeValue::Table(table), Some(SettingKind::CountByName)) => {
@@ -226,7 +210,7 @@ impl Checker {
     /// Describes the expected type, for a value of another type.
     fn expected(&self, key: &ConfigKey) -> String {
         let names = self.flag(key).and_then(Arg::get_value_names);
-        match (names.and_then(|names| names.first()), key.kind()) {
+        match (names.and_then(|names| names.first()), key.kind) {
             (Some(name), _) => format!("a string ({})", name.to_ascii_lowercase()),
             (None, Some(SettingKind::Count)) => "a number".to_owned(),
             _ => "a string".to_owned(),
@@ -234,7 +218,7 @@ impl Checker {
     }
 
     fn check(&self, key: &ConfigKey, text: &str) -> Result<(), String> {
-        match (self.flag(key), key.kind()) {
+        match (self.flag(key), key.kind) {
             (_, Some(kind)) => kind.check(text),
             (Some(flag), None) => check_by_flag(flag, text),
             (None, None) => Err(format!("unknown flag {}", key.name)),
@@ -278,12 +262,9 @@ pub(super) fn host_names(text: &str) -> Result<Vec<String>, String> {
         let (host, port) = name.rsplit_once(':').unwrap_or((name, "1"));
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
         let valid = !host.is_empty() && host.chars().all(allowed) && port.parse::<u16>().is_ok();
-        match valid {
-            true => Ok(name.to_owned()),
-            false => {
-                Err(format!("invalid host name {name:?}: expected for example kennel.example"))
-            }
-        }
+        valid.then(|| name.to_owned()).ok_or_else(|| {
+            format!("invalid host name {name:?}: expected for example kennel.example")
+        })
     });
     names.collect()
 }

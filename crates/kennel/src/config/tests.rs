@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgAction;
 
 use super::file::Document;
-use super::keys::{self, Checker, KEYS, NOT_CONFIGURABLE, SettingTarget};
+use super::keys::{self, Checker, KEYS, NOT_CONFIGURABLE};
 use super::layers::Settings;
 use super::{ProfileChoice, built_in, command, flags};
 
@@ -211,7 +211,7 @@ fn every_key_is_a_flag_that_can_have_a_default_and_its_built_in_value_is_valid()
     let command = command();
     let checker = Checker::new();
     for key in KEYS {
-        if let SettingTarget::Flag = key.target {
+        if key.kind.is_none() {
             let flag = flags::find(&command, key.name.section, key.name.key).expect("a flag");
             let action = flag.get_action();
             assert!(matches!(action, ArgAction::Set | ArgAction::SetTrue), "{}", key.name);

@@ -1,7 +1,6 @@
 //! Finds the daemon of a home, starts it if needed, and sends it requests.
 
 mod inside;
-mod retry;
 mod start;
 mod stdin_handoff;
 
@@ -16,7 +15,6 @@ use crate::command_prelude::*;
 
 pub(crate) use inside::{find as find_inside, holds_file_in, value as cookie};
 pub(crate) use kennel_client::{ClientError as RequestError, Patience, Sent, escape, session_path};
-pub(crate) use retry::DaemonRetry;
 pub(crate) use start::{YardStatus, environment, may_start, spawn_yard};
 pub(crate) use stdin_handoff::hand_over_stdin;
 
@@ -68,8 +66,7 @@ impl DaemonClient {
         Self { home: home.clone(), client, start: StartDaemon::Never }
     }
 
-    /// Makes sure that a daemon listens: the yard restarts it after a crash, or this client starts
-    /// it if it may.
+    /// Waits for a daemon: the yard restarts it after a crash, or this client starts it if it may.
     pub(crate) fn reconnect(&self) -> Result<(), CommandError> {
         match (self.client.dial(), self.start) {
             (Ok(()), _) => Ok(()),
@@ -150,4 +147,72 @@ impl Deref for DaemonClient {
 /// Whether a connection failed because nothing listens on the socket.
 pub(crate) fn nothing_listens(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
+/// How many times in a row a request is repeated.
+const LIMIT: u32 = 50;
+/// The pause between two tries. The first one follows at once.
+const PAUSE: Duration = Duration::from_millis(50);
+/// A daemon that served this long was healthy: its loss doesn't count with the earlier ones.
+const HEALTHY: Duration = Duration::from_secs(30);
+
+/// Decides whether a request is repeated after its daemon has gone away.
+#[derive(Debug)]
+pub(crate) struct DaemonRetry {
+    /// Replaces the limit on the number of losses.
+    deadline: Option<Instant>,
+    losses: u32,
+    sent_at: Instant,
+}
+
+impl DaemonRetry {
+    /// Repeats a request a limited number of times in a row.
+    pub(crate) fn new() -> Self {
+        Self { deadline: None, losses: 0, sent_at: Instant::now() }
+    }
+
+    pub(crate) fn until(deadline: Instant) -> Self {
+        Self { deadline: Some(deadline), ..Self::new() }
+    }
+
+    /// Counts a loss, and pauses. Returns whether the request may be sent again.
+    pub(crate) fn another(&mut self) -> bool {
+        let healthy = self.sent_at.elapsed() > HEALTHY;
+        self.losses = if healthy { 1 } else { self.losses + 1 };
+        let allowed = match self.deadline {
+            Some(deadline) => Instant::now() < deadline,
+            None => self.losses <= LIMIT,
+        };
+        // A daemon that is about to exit may still accept connections for a moment.
+        if allowed && self.losses > 1 {
+            // A pause that a signal ends early does no harm.
+            poll(&mut [], Some(Instant::now() + PAUSE)).ok();
+        }
+        self.sent_at = Instant::now();
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_up_after_many_losses_or_at_the_deadline() {
+        let mut retry = DaemonRetry { losses: LIMIT - 1, ..DaemonRetry::new() };
+        assert!(retry.another());
+        assert!(!retry.another());
+        let mut retry = DaemonRetry { losses: LIMIT, ..DaemonRetry::until(Instant::now()) };
+        assert!(!retry.another());
+        retry.deadline = Some(Instant::now() + HEALTHY);
+        assert!(retry.another(), "a deadline replaces the number of losses");
+    }
+
+    #[test]
+    fn the_loss_of_a_healthy_daemon_starts_the_count_again() {
+        let Some(long_ago) = Instant::now().checked_sub(2 * HEALTHY) else { return };
+        let mut retry = DaemonRetry { losses: LIMIT, sent_at: long_ago, deadline: None };
+        assert!(retry.another());
+        assert_eq!(retry.losses, 1);
+    }
 }

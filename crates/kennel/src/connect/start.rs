@@ -37,22 +37,19 @@ const START_LOCK: &str = "start.lock";
 const YARD_LOG: &str = "log/yard.log";
 const MAX_LOG: u64 = 1024 * 1024;
 const SHOWN: usize = 2000;
+const UNREACHABLE: &str = "can't reach the yard";
 
 pub(super) fn bring_up(home: &HomeDir) -> Result<(), CommandError> {
     let deadline = Instant::now() + START_TIMEOUT;
     let log = YardLog::from_now(home);
     let mut delay = CheckDelay::default();
     loop {
-        let starter = match YardStatus::ask(home)? {
-            Some(()) => None,
-            None => start_yard(home, deadline)?,
-        };
-        let result = await_daemon(home, deadline, starter.as_ref(), &log);
-        match (result, starter) {
-            (Ok(DaemonStartup::Listening), _) => return Ok(()),
+        let starter = if ask_yard(home)? { None } else { start_yard(home, deadline)? };
+        match await_daemon(home, deadline, starter.as_ref(), &log) {
+            Ok(true) => return Ok(()),
             // The yard was about to exit when it was asked, or another one was faster than ours.
-            (Ok(DaemonStartup::YardGone), _) => delay.pause(None),
-            (Err(failure), starter) => {
+            Ok(false) => delay.pause(None),
+            Err(failure) => {
                 if let Some(starter) = starter {
                     starter.cancel();
                 }
@@ -62,11 +59,23 @@ pub(super) fn bring_up(home: &HomeDir) -> Result<(), CommandError> {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum DaemonStartup {
-    Listening,
-    /// The yard that would start it has exited.
-    YardGone,
+/// Asks the yard to start a daemon. Returns whether there is a yard.
+fn ask_yard(home: &HomeDir) -> Result<bool, CommandError> {
+    let yard = match reach(home) {
+        Ok(Some(yard)) => yard,
+        Ok(None) => return Ok(false),
+        // It is busy with other clients that ask for the same.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+        Err(error) => return Err(error).context(UNREACHABLE).map_err(CommandError::setup),
+    };
+    match yard.send(&YardRequest::Start) {
+        Ok(()) => Ok(true),
+        // It has just exited.
+        Err(KeeperClientError::Closed) => Ok(false),
+        Err(error) => {
+            Err(error).context("can't ask the yard for a daemon").map_err(CommandError::setup)
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -77,28 +86,9 @@ pub(crate) struct YardStatus {
 }
 
 impl YardStatus {
-    /// Asks the yard to start a daemon; none if there is no yard.
-    fn ask(home: &HomeDir) -> Result<Option<()>, CommandError> {
-        let yard = match reach(home) {
-            Ok(Some(yard)) => yard,
-            Ok(None) => return Ok(None),
-            // It is busy with other clients that ask for the same.
-            Err(error) if is_busy(&error) => return Ok(Some(())),
-            Err(error) => return Err(CommandError::setup(error)),
-        };
-        match yard.send(&YardRequest::Start) {
-            Ok(()) => Ok(Some(())),
-            // It has just exited.
-            Err(KeeperClientError::Closed) => Ok(None),
-            Err(error) => {
-                Err(CommandError::setup(anyhow!(error).context("can't ask the yard for a daemon")))
-            }
-        }
-    }
-
     /// Fetches the status; none if there is no yard.
     pub(crate) fn fetch(home: &HomeDir) -> anyhow::Result<Option<Self>> {
-        let Some(yard) = reach(home)? else { return Ok(None) };
+        let Some(yard) = reach(home).context(UNREACHABLE)? else { return Ok(None) };
         yard.send(&YardRequest::Status)?;
         let deadline = Instant::now() + YARD_TIMEOUT;
         loop {
@@ -114,16 +104,11 @@ impl YardStatus {
     }
 }
 
-fn is_busy(error: &anyhow::Error) -> bool {
-    let call = error.downcast_ref::<io::Error>();
-    call.is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock)
-}
-
-fn reach(home: &HomeDir) -> anyhow::Result<Option<YardClient>> {
+fn reach(home: &HomeDir) -> io::Result<Option<YardClient>> {
     match YardClient::connect(&home.folder) {
         Ok(yard) => Ok(Some(yard)),
         Err(error) if nothing_listens(&error) => Ok(None),
-        Err(error) => Err(error).context("can't reach the yard"),
+        Err(error) => Err(error),
     }
 }
 
@@ -147,8 +132,7 @@ pub(crate) fn may_start(home: &HomeDir) -> Result<(), String> {
     }
 }
 
-/// Starts a yard while holding the lock, so that one process at a time does it. None if a daemon
-/// listens by then.
+/// Starts a yard, one process at a time. Returns none if a daemon listens by then.
 fn start_yard(home: &HomeDir, deadline: Instant) -> Result<Option<YardStart>, CommandError> {
     let path = home.path(START_LOCK);
     let mut options = OpenOptions::new();
@@ -162,8 +146,8 @@ fn start_yard(home: &HomeDir, deadline: Instant) -> Result<Option<YardStart>, Co
             Ok(()) => break,
             Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
             Err(error) => {
-                let error = anyhow!(io::Error::from(error)).context("can't lock");
-                return Err(CommandError::setup(error.context(path.display().to_string())));
+                let error = anyhow!(error).context(format!("can't lock {}", path.display()));
+                return Err(CommandError::setup(error));
             }
         }
         if is_up(home) {
@@ -180,7 +164,7 @@ fn start_yard(home: &HomeDir, deadline: Instant) -> Result<Option<YardStart>, Co
         delay.pause(None);
     }
     // The previous holder of the lock may have started it.
-    if is_up(home) || YardStatus::ask(home)?.is_some() {
+    if is_up(home) || ask_yard(home)? {
         return Ok(None);
     }
     if let Err(why) = may_start(home) {
@@ -230,18 +214,19 @@ fn is_up(home: &HomeDir) -> bool {
     Client::of_home(&home.folder).dial().is_ok()
 }
 
+/// Returns whether the daemon listens; false if the yard that would start it has exited.
 fn await_daemon(
     home: &HomeDir,
     deadline: Instant,
     starter: Option<&YardStart>,
     log: &YardLog,
-) -> Result<DaemonStartup, CommandError> {
+) -> Result<bool, CommandError> {
     let mut delay = CheckDelay::default();
     let yard = starter.map(|starter| starter.process.as_fd());
     let mut ask_at = Instant::now() + ASK_INTERVAL;
     loop {
         if is_up(home) {
-            return Ok(DaemonStartup::Listening);
+            return Ok(true);
         }
         match yard.map(reap::reap) {
             // It is still starting.
@@ -254,9 +239,8 @@ fn await_daemon(
             }
             Some(_) => return Err(log.error("the yard has exited")),
             None if Instant::now() < ask_at => {}
-            // It is not ours and may exit. If it stays, it is asked again: it may have had a daemon
-            // before.
-            None if YardStatus::ask(home)?.is_none() => {
+            // It is not ours and may exit. Otherwise it is asked again: its daemon may have died.
+            None if !ask_yard(home)? => {
                 return retry_if_time_is_left(home, deadline, log);
             }
             None => ask_at = Instant::now() + ASK_INTERVAL,
@@ -277,14 +261,14 @@ fn retry_if_time_is_left(
     home: &HomeDir,
     deadline: Instant,
     log: &YardLog,
-) -> Result<DaemonStartup, CommandError> {
+) -> Result<bool, CommandError> {
     if is_up(home) {
-        return Ok(DaemonStartup::Listening);
+        return Ok(true);
     }
     if Instant::now() >= deadline {
         return Err(log.error("every yard exits at once"));
     }
-    Ok(DaemonStartup::YardGone)
+    Ok(false)
 }
 
 /// The messages of yard and daemon from now on.

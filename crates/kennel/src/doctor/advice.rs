@@ -5,54 +5,45 @@ use super::trial::Trial;
 /// Returns what the default pen can't guarantee on this machine.
 pub(crate) fn cannot(pen: Option<&str>, namespaces: bool) -> Vec<String> {
     let mut list = Vec::new();
-    let root = rustix::process::geteuid().is_root();
     match pen {
-        None => list.push("No session can be contained reliably.".into()),
+        None => list.push("No session can be contained reliably."),
         Some("subtree") => {
-            list.push(format!(
-                "Ending a fork bomb may take a long time{}.",
-                if namespaces { "; with --pen pidns it does not" } else { "" }
-            ));
-            if !root {
+            list.push(match namespaces {
+                true => "Ending a fork bomb may take a long time; with --pen pidns it does not.",
+                false => "Ending a fork bomb may take a long time.",
+            });
+            if !rustix::process::geteuid().is_root() {
                 list.push(
-                    "A set-uid program that becomes another user can't be ended; it is reported and stays owned."
-                        .into(),
+                    "A set-uid program that becomes another user can't be ended; it is reported and stays owned.",
                 );
             }
             list.push(
-                "If Kennel and its keeper are killed at the same instant, their processes can't be found."
-                    .into(),
+                "If Kennel and its keeper are killed at the same instant, their processes can't be found.",
             );
-            list.push("An out-of-memory kill can't be distinguished from another KILL.".into());
+            list.push("An out-of-memory kill can't be distinguished from another KILL.");
         }
         Some(_) => {}
     }
     list.push(
-        "Processes that another daemon (docker, cron, an existing tmux server) starts for an agent are not in its pen.".into(),
+        "Processes that another daemon (docker, cron, an existing tmux server) starts for an agent are not in its pen.",
     );
-    list.push("A process in uninterruptible sleep ends only when the kernel wakes it.".into());
-    list
+    list.push("A process in uninterruptible sleep ends only when the kernel wakes it.");
+    list.into_iter().map(ToOwned::to_owned).collect()
 }
 
 pub(crate) fn advice(pens: &[Trial]) -> Vec<String> {
     let works = |kind: &str| pens.iter().any(|trial| trial.kind == kind && trial.works);
-    let mut list = Vec::new();
-    if !works("cgroup") {
-        list.push(if std::path::Path::new("/run/systemd/system").exists() {
+    let cgroup = match std::path::Path::new("/run/systemd/system").exists() {
+        true => {
             "For a cgroup pen, run Kennel in a delegated unit: systemd-run --user --scope -p Delegate=yes kennel run …"
-                .into()
-        } else {
+        }
+        false => {
             "For a cgroup pen, root must create a cgroup v2 folder, change the owner of it and its cgroup.procs to \
              you, and move your shell into it."
-                .into()
-        });
-    }
-    if !works("pidns") {
-        list.push(
-            "For --pen pidns without privileges, enable user namespaces \
-             (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)."
-                .into(),
-        );
-    }
-    list
+        }
+    };
+    let pidns = "For --pen pidns without privileges, enable user namespaces \
+                 (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns).";
+    let advice = [("cgroup", cgroup), ("pidns", pidns)].into_iter();
+    advice.filter(|(kind, _)| !works(kind)).map(|(_, text)| text.to_owned()).collect()
 }

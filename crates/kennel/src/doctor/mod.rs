@@ -84,8 +84,7 @@ fn examine(config: &Config, home: Option<&HomeDir>) -> DoctorReport {
         [("cgroup", PenKind::Cgroup), ("subtree", PenKind::Subtree), ("pidns", PenKind::Pidns)]
             .map(|(name, kind)| Trial::run(name, kind, home.map(|home| &home.id)));
     let works = |wanted: &str| pens.iter().any(|trial| trial.kind == wanted && trial.works);
-    // The choice of `--pen auto`. A namespace changes what a program sees, so it is never the
-    // default.
+    // The choice of `--pen auto`: never a namespace, which changes what a program sees.
     let pen = ["cgroup", "subtree"].into_iter().find(|kind| works(kind));
     DoctorReport {
         version: env!("CARGO_PKG_VERSION"),

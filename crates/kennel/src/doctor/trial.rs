@@ -96,8 +96,7 @@ fn wait_exit(held: &mut SupervisorHandle) -> Result<Option<Status>, SupervisorEr
     }
 }
 
-/// Runs the command of a test and exits, if this process was started for it; otherwise returns at
-/// once.
+/// Runs the command of a test and exits, if this process was started for it.
 pub(crate) fn take_trial_role() {
     let mut args = std::env::args_os().skip(1);
     if args.next().is_none_or(|arg| arg != TRIAL) || args.next().is_some() {
@@ -109,8 +108,7 @@ pub(crate) fn take_trial_role() {
     });
 }
 
-/// Creates a daemon the classic way: fork, new POSIX session, fork again; the intermediate process
-/// exits.
+/// Creates a daemon the classic way: fork, new POSIX session, fork again.
 fn leave_a_daemon() -> std::io::Result<()> {
     if let Forked::Parent(_) = fork_alone()? {
         return Ok(());

@@ -61,8 +61,7 @@ fn key(word: &str) -> Option<KeyEncodings> {
 #[derive(Debug)]
 pub(crate) struct DetachKeyMatcher {
     keys: Vec<KeyEncodings>,
-    /// The keys of the sequence that were typed last. They go to the agent if the others don't
-    /// follow.
+    /// The first keys of the sequence. They go to the agent if the others don't follow.
     held: VecDeque<Vec<u8>>,
 }
 

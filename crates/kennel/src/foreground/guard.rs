@@ -44,19 +44,11 @@ impl Guard {
         let argv = vec![CString::new(roles::TERMINAL_GUARD)?];
         let process = roles::spawn(argv, Vec::new(), streams, deadline)?;
         drop(theirs);
-        let guard = Self { socket, process };
-        guard.await_ready(deadline)?;
-        Ok(guard)
-    }
-
-    fn await_ready(&self, deadline: Instant) -> io::Result<()> {
-        readable(&self.socket, Some(deadline))?;
+        readable(&socket, Some(deadline))?;
         let mut word = [0];
-        match rustix::net::recv(&self.socket, &mut word, rustix::net::RecvFlags::DONTWAIT) {
-            Ok(_) if word == [READY] => Ok(()),
-            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Err(error) => Err(error.into()),
-        }
+        rustix::net::recv(&socket, &mut word, rustix::net::RecvFlags::DONTWAIT)?;
+        anyhow::ensure!(word == [READY], "it exited");
+        Ok(Self { socket, process })
     }
 
     pub(super) fn dismiss(self) {

@@ -24,7 +24,7 @@ use kennel_keeper::attach::TypedInput;
 pub(crate) use kennel_keeper::attach::{QueryFilter, ScreenTracker};
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest, Outcome, PeerRole, VERSION};
 use kennel_keeper::{KeeperClient, KeeperClientError};
-use kennel_pen::{PenProcess, Size, Survivor};
+use kennel_pen::{Size, Survivor};
 use kennel_sys::signals::take_default;
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -282,8 +282,7 @@ impl<'a> ForegroundSession<'a> {
             self.notice_at = None;
             self.send(KeeperRequest::Kill);
         } else {
-            // The daemon forwards the stop and records who requested it. Without a daemon, we send
-            // it.
+            // The daemon forwards the stop and records its cause. Without a daemon, we send it.
             self.stop_at.get_or_insert_with(|| Instant::now() + FORWARD_TIMEOUT);
         }
     }
@@ -373,8 +372,7 @@ impl<'a> ForegroundSession<'a> {
 
     /// Stops our session if the user presses Ctrl-C repeatedly.
     fn check_interrupts(&mut self, typed: &[u8]) {
-        let owner = matches!(self.role, ForegroundRole::Owner(_));
-        if owner
+        if matches!(self.role, ForegroundRole::Owner(_))
             && self.streams.raw.is_some()
             && self.interrupts.wants_stop(typed, Instant::now(), self.stopping)
         {
@@ -396,7 +394,11 @@ impl<'a> ForegroundSession<'a> {
                 }
             },
             KeeperReport::Ending => self.stop_at = None,
-            KeeperReport::LeftBehind(members) => self.print(&left_behind(&members)),
+            KeeperReport::LeftBehind(members) => {
+                let list = members.iter().map(|m| format!("{} ({})", m.pid, m.name));
+                let list = list.collect::<Vec<_>>().join(", ");
+                self.print(&format!("ending processes that the command left behind: {list}"));
+            }
             KeeperReport::Trouble(text) => self.print(&format!("problem in the keeper: {text}")),
             KeeperReport::InputTaken(bytes) => {
                 if let Some(input) = &mut self.input {
@@ -464,9 +466,4 @@ fn print_beside_output(text: &str, raw: bool) {
     } else {
         print_message(text)
     }
-}
-
-fn left_behind(members: &[PenProcess]) -> String {
-    let list = members.iter().map(|m| format!("{} ({})", m.pid, m.name)).collect::<Vec<_>>();
-    format!("ending processes that the command left behind: {}", list.join(", "))
 }

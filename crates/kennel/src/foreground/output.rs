@@ -69,7 +69,8 @@ impl OutputCopier {
         let copier = OutputThread {
             journal: folder.join("journal"),
             receiver,
-            events: OutputEventSender { events: sender, event_fd: event_fd.clone() },
+            events: sender,
+            event_fd: event_fd.clone(),
             written: written.clone(),
             leaving: leaving.clone(),
             tracker: terminal.then(ScreenTracker::default),
@@ -138,23 +139,11 @@ impl AsFd for OutputCopier {
     }
 }
 
-struct OutputEventSender {
-    events: Sender<OutputEvent>,
-    event_fd: Arc<OwnedFd>,
-}
-
-impl OutputEventSender {
-    fn send(&self, event: OutputEvent) {
-        // At the end of the program there is no receiver.
-        self.events.send(event).ok();
-        rustix::io::write(&self.event_fd, &1_u64.to_ne_bytes()).ok();
-    }
-}
-
 struct OutputThread {
     journal: PathBuf,
     receiver: Receiver<OutputCommand>,
-    events: OutputEventSender,
+    events: Sender<OutputEvent>,
+    event_fd: Arc<OwnedFd>,
     written: Arc<AtomicU64>,
     /// The rest of the output is to be skipped.
     leaving: Arc<AtomicBool>,
@@ -164,14 +153,20 @@ struct OutputThread {
 }
 
 impl OutputThread {
+    fn send(&self, event: OutputEvent) {
+        // At the end of the program there is no receiver.
+        self.events.send(event).ok();
+        rustix::io::write(&self.event_fd, &1_u64.to_ne_bytes()).ok();
+    }
+
     fn run(mut self, begin: OutputStart) {
         if let Err(error) = self.copy(begin) {
-            self.events.send(OutputEvent::Trouble(format!("can't read the output: {error}")));
+            self.send(OutputEvent::Trouble(format!("can't read the output: {error}")));
         }
         if let Some(tracker) = self.tracker.take() {
             self.write(1, tracker.modes.leave().as_bytes());
         }
-        self.events.send(OutputEvent::Done);
+        self.send(OutputEvent::Done);
     }
 
     fn copy(&mut self, begin: OutputStart) -> io::Result<()> {
@@ -214,7 +209,7 @@ impl OutputThread {
                     self.write(ours, data);
                 }
                 JournalItem::Gap { lost, why, .. } => {
-                    self.events.send(OutputEvent::Trouble(missing(lost, why)))
+                    self.send(OutputEvent::Trouble(missing(lost, why)))
                 }
                 JournalItem::End => return Ok(()),
             }
@@ -245,9 +240,9 @@ impl OutputThread {
             *closed = true;
             if error.kind() != io::ErrorKind::BrokenPipe {
                 let name = if stream == 2 { "standard error" } else { "standard output" };
-                self.events.send(OutputEvent::Trouble(format!("can't write to {name}: {error}")));
+                self.send(OutputEvent::Trouble(format!("can't write to {name}: {error}")));
             }
-            self.events.send(OutputEvent::Closed(stream));
+            self.send(OutputEvent::Closed(stream));
         }
     }
 }

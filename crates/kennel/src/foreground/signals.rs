@@ -22,8 +22,7 @@ pub(crate) enum SignalEvent {
 }
 
 impl Signals {
-    /// Starts to receive signals. One that is ignored (`nohup`) stays ignored. Must be called
-    /// before any thread is started.
+    /// Receives signals, except ignored ones (`nohup`). Must be called before any thread starts.
     pub(crate) fn listen() -> io::Result<Self> {
         let received = STOPS
             .into_iter()

@@ -119,8 +119,7 @@ fn inputs(given: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
 /// The evidence of each verdict by session id.
 pub(super) type Evidence = BTreeMap<String, String>;
 
-/// Fetches the evidence from the sessions of failed agents. What can't be fetched is omitted, so
-/// that the plan can be shown anyway.
+/// Fetches the evidence of failed agents. A plan is shown without what can't be fetched.
 pub(super) fn evidence(daemon: &DaemonClient, plan: &PlanView) -> Evidence {
     let agents = plan.stages.iter().flat_map(|stage| &stage.agents);
     let failed = agents.filter(|agent| agent.state == PlanAgentStatus::Failed);

@@ -79,6 +79,27 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = exit_code::HELP)]
+pub(crate) struct ResumeArgs {
+    /// Run in the background and print the id of the launch
+    #[arg(short, long)]
+    pub(super) detach: bool,
+    /// With -d: return when it is ready, by the check of its first run; if it
+    /// fails to become ready, return an error when all its processes are gone
+    #[arg(long)]
+    pub(super) wait_ready: bool,
+    /// Wait instead of failing if too many sessions are running
+    #[arg(long)]
+    pub(super) queue: bool,
+    /// Key sequence that detaches from the session, or none
+    #[arg(long, value_name = "KEYS", default_value = DEFAULT_DETACH_KEYS, value_parser = DetachKeys::parse)]
+    pub(super) detach_keys: DetachKeys,
+    /// Name, id, or unique prefix of an id
+    #[arg(value_name = "SESSION", value_parser = parse_session)]
+    pub(super) session: String,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PenChoice {
     /// A cgroup if available, otherwise the process subtree

@@ -3,7 +3,7 @@
 //! It is a foreground run with a terminal, except that the daemon builds the command: the daemon
 //! decides which conversation continues, at the moment at which it finds the member free.
 
-use kennel_types::api::CreateRequest;
+use kennel_types::api::{CreateRequest, Until};
 use kennel_types::{AgentSpec, SessionSpec};
 
 use super::create::{PendingLaunch, asked_by};
@@ -46,7 +46,7 @@ pub(crate) struct ChatArgs {
 }
 
 pub(crate) fn chat(home: &HomeDir, args: &ChatArgs) -> Result<u8, CommandError> {
-    let launch = PendingLaunch::chat(request(home, args)?);
+    let launch = PendingLaunch::create(request(home, args)?, false, Until::Started);
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let mode = RunMode { detach: args.detach, wait_ready: false, detach_keys: &args.detach_keys };
     launch_and_follow(&daemon, launch, mode)

@@ -61,8 +61,7 @@ pub(super) enum LaunchResult {
     Stopped { signal: i32, session: Option<Box<SessionView>> },
 }
 
-/// Returns how long to wait for the response. A detached session that may be queued needs only to
-/// be accepted.
+/// Returns what to wait for. A detached session that may be queued needs only to be accepted.
 fn wait_until(wait_ready: bool, detach: bool, queue: bool) -> Until {
     match (wait_ready, detach && queue) {
         (true, _) => Until::Ready,
@@ -71,8 +70,7 @@ fn wait_until(wait_ready: bool, detach: bool, queue: bool) -> Until {
     }
 }
 
-/// Whether a session that runs or has ended has reached this point. One with another launch ahead
-/// may still become ready.
+/// Whether a session has reached this point. With a pending relaunch it may still become ready.
 fn has_reached(until: Until, session: &SessionView) -> bool {
     let waiting = session.phase == Phase::Running && session.ready == ReadyState::Waiting;
     until != Until::Ready || !(waiting || session.relaunch == RelaunchState::Pending)
@@ -83,12 +81,8 @@ impl PendingLaunch {
         let (name, cwd) = (args.name.as_deref(), args.cwd.as_deref());
         let ours = client_env::request(&args.env_file, &args.env, name, cwd)?;
         let terminal = wants_terminal(args);
-        let (stdin, own_stdin) = match (terminal, args.stdin, args.detach) {
-            (true, _, _) => (StdinFrom::Null, false),
-            (false, true, _) => (StdinFrom::Pipe, false),
-            (false, false, true) => (StdinFrom::Null, false),
-            (false, false, false) => (StdinFrom::Null, true),
-        };
+        let stdin = if args.stdin && !terminal { StdinFrom::Pipe } else { StdinFrom::Null };
+        let own_stdin = !terminal && !args.stdin && !args.detach;
         let mut spec = SessionSpec {
             name: args.name.clone(),
             terminal: terminal.then(like_ours),
@@ -106,7 +100,6 @@ impl PendingLaunch {
         args.limits.fill(&mut spec);
         args.worktree.fill(&mut spec);
         args.again.fill(&mut spec)?;
-        let asked_by = spec.asked_by.clone();
         args.ready.fill(&mut spec);
         let request = CreateRequest {
             spec,
@@ -117,18 +110,13 @@ impl PendingLaunch {
             queue: args.again.queue,
             ..ours
         };
-        let kind = LaunchKind::Create { request: Box::new(request), created: None };
-        let queue = args.again.queue;
-        let until = wait_until(args.ready.wait_ready, args.detach, queue);
-        Ok(Self { kind, own_stdin, until, queue, asked_by, asked_at: timestamp::now_ms() })
+        let until = wait_until(args.ready.wait_ready, args.detach, args.again.queue);
+        Ok(Self::create(request, own_stdin, until))
     }
 
-    /// Creates a request for an agent on a terminal.
-    pub(super) fn chat(request: CreateRequest) -> Self {
-        let asked_by = request.spec.asked_by.clone();
+    pub(super) fn create(request: CreateRequest, own_stdin: bool, until: Until) -> Self {
+        let (asked_by, queue) = (request.spec.asked_by.clone(), request.queue);
         let kind = LaunchKind::Create { request: Box::new(request), created: None };
-        let (own_stdin, queue) = (false, false);
-        let until = Until::Started;
         Self { kind, own_stdin, until, queue, asked_by, asked_at: timestamp::now_ms() }
     }
 
@@ -166,8 +154,7 @@ impl PendingLaunch {
         Ok(Self { kind, own_stdin, until, queue, asked_by, asked_at: timestamp::now_ms() })
     }
 
-    /// Remembers the queued session of this request. Only this process has its environment and its
-    /// streams, so the next daemon must get them again.
+    /// Remembers the queued session: the next daemon needs its environment and its streams again.
     fn remember_queued(&mut self, daemon: &DaemonClient) {
         let is_queued = |session: &SessionView| session.phase == Phase::Queued;
         // If the list can't be fetched now, `recover` fetches it again and reports the error.
@@ -252,7 +239,7 @@ pub(super) fn create(
         if let Some(signal) = await_response(daemon, &launch, &pending, &mut notice, signals)? {
             // The daemon sees the connection close, and ends what it may have started.
             drop(pending);
-            let session = match find_own(daemon, &launch).map_err(|error| unknown(&error))? {
+            let session = match find_own(daemon, &launch)? {
                 Some(session) => stop(daemon, &session, signals, signal)?,
                 None => None,
             };
@@ -362,8 +349,11 @@ fn recover(
     launch: &PendingLaunch,
 ) -> Result<Option<LaunchResult>, CommandError> {
     loop {
-        let own = find_own(daemon, launch).map_err(|error| unknown(&error))?;
-        let Some(session) = own.or_else(|| find_running(daemon, launch)) else { return Ok(None) };
+        let running = || match &launch.kind {
+            LaunchKind::Resume { running: Some(id), .. } => daemon.session(id).ok(),
+            _ => None,
+        };
+        let Some(session) = find_own(daemon, launch)?.or_else(running) else { return Ok(None) };
         match session.phase {
             // It runs, or its keeper ended it because no daemon granted the launch.
             Phase::Running | Phase::Reaped | Phase::Cleaned
@@ -378,10 +368,7 @@ fn recover(
                     session.id
                 )));
             }
-            _ => {
-                let next = Instant::now() + CHECK_INTERVAL;
-                poll(&mut [], Some(next))?;
-            }
+            _ => poll(&mut [], Some(Instant::now() + CHECK_INTERVAL))?,
         }
     }
 }
@@ -391,25 +378,14 @@ fn runs(session: &SessionView) -> bool {
     session.phase < Phase::Stopping && session.wanted == "running" && session.exit.is_none()
 }
 
-/// Returns the launch that was running before the request.
-fn find_running(daemon: &DaemonClient, launch: &PendingLaunch) -> Option<SessionView> {
-    match &launch.kind {
-        LaunchKind::Resume { running: Some(id), .. } => daemon.session(id).ok(),
-        _ => None,
-    }
-}
-
-/// Without the list of sessions, it is unknown whether the request had an effect.
-fn unknown(error: &RequestError) -> CommandError {
-    let text = format!("it is unknown whether the session was started: {error}");
-    CommandError::unknown(text).hint("if it was, `kennel ps -a` lists it")
-}
-
 fn find_own(
     daemon: &DaemonClient,
     launch: &PendingLaunch,
-) -> Result<Option<SessionView>, RequestError> {
-    let sessions = daemon.sessions(true)?;
+) -> Result<Option<SessionView>, CommandError> {
+    let sessions = daemon.sessions(true).map_err(|error| {
+        let text = format!("it is unknown whether the session was started: {error}");
+        CommandError::unknown(text).hint("if it was, `kennel ps -a` lists it")
+    })?;
     let ours = |session: &SessionView| {
         let created = timestamp::parse(&session.created_at);
         session.spec.asked_by == launch.asked_by

@@ -14,18 +14,16 @@ pub(crate) mod client_env;
 mod create;
 mod follow;
 mod ready;
-mod resume;
 
 use kennel_types::{Exit, WorktreeSpec};
 
 use crate::command_prelude::*;
 use crate::foreground::DetachKeys;
 use crate::session_outcome::{self, SessionOutcome};
-pub(crate) use args::{LimitArgs, PenChoice, RunArgs, WorktreeArgs, parse_key};
+pub(crate) use args::{LimitArgs, PenChoice, ResumeArgs, RunArgs, WorktreeArgs, parse_key};
 pub(crate) use chat::{ChatArgs, chat};
 use create::{LaunchResult, PendingLaunch};
 pub(crate) use create::{asked_by, parent};
-pub(crate) use resume::{ResumeArgs, resume};
 
 pub(crate) fn run(home: &HomeDir, args: &RunArgs) -> Result<u8, CommandError> {
     ready::check(args.ready.wait_ready, args.detach)?;
@@ -33,6 +31,27 @@ pub(crate) fn run(home: &HomeDir, args: &RunArgs) -> Result<u8, CommandError> {
     let launch = PendingLaunch::new(home, args).map_err(CommandError::setup)?;
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let (detach, wait_ready) = (args.detach, args.ready.wait_ready);
+    launch_and_follow(
+        &daemon,
+        launch,
+        RunMode { detach, wait_ready, detach_keys: &args.detach_keys },
+    )
+}
+
+/// `kennel resume`: launches an ended session again.
+pub(crate) fn resume(home: &HomeDir, args: &ResumeArgs) -> Result<u8, CommandError> {
+    ready::check(args.wait_ready, args.detach)?;
+    let refused = |error| CommandError::from(error).code(exit_code::SETUP);
+    let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
+    let named = daemon.session(&args.session).map_err(refused)?;
+    // The next launch follows the latest one, whichever was named.
+    let latest: SessionView = match named.attempt == named.launches {
+        true => named,
+        false => daemon.session(&named.session).map_err(refused)?,
+    };
+    ready::check_sign(args.wait_ready, &latest.spec.ready)?;
+    let launch = PendingLaunch::resume(home, args, &latest).map_err(CommandError::setup)?;
+    let (detach, wait_ready) = (args.detach, args.wait_ready);
     launch_and_follow(
         &daemon,
         launch,

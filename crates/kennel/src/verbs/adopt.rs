@@ -9,7 +9,7 @@ use rustix::fd::AsFd;
 use super::asked_by;
 use super::report::parse_title;
 use crate::command_prelude::*;
-use crate::plural::quote;
+use crate::print::quote;
 use crate::quantity::parse_new_name;
 
 #[derive(Debug, Args)]
@@ -49,7 +49,8 @@ fn parse_pid(text: &str) -> Result<i32, String> {
 
 pub(crate) fn adopt(home: &HomeDir, args: AdoptArgs) -> Result<u8, CommandError> {
     let identity = match args.pid {
-        Some(pid) => identify(pid)?,
+        Some(pid) => find(pid)?
+            .ok_or_else(|| CommandError::refused(format!("process {pid} does not exist")))?,
         None => parent()?,
     };
     let request = AdoptRequest {
@@ -73,13 +74,7 @@ pub(crate) fn adopt(home: &HomeDir, args: AdoptArgs) -> Result<u8, CommandError>
     Ok(0)
 }
 
-/// Identifies the process that has this pid now.
-fn identify(pid: i32) -> Result<ProcessIdentity, CommandError> {
-    find(pid)?.ok_or_else(|| CommandError::refused(format!("process {pid} does not exist")))
-}
-
-/// Identifies our parent. It must still be our parent after the handle is open: then the pid is its
-/// own.
+/// Identifies our parent. If it is still our parent after the handle is open, the pid is its own.
 fn parent() -> Result<ProcessIdentity, CommandError> {
     let pid = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid());
     let found = if pid > 1 { find(pid)? } else { None };
@@ -132,6 +127,6 @@ mod tests {
         let parent = parent().unwrap();
         assert_eq!(parent.pid, rustix::process::getppid().unwrap().as_raw_pid());
         assert!(parent.exists().unwrap());
-        assert!(identify(i32::MAX).is_err());
+        assert!(find(i32::MAX).unwrap().is_none());
     }
 }

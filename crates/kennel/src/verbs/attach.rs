@@ -48,7 +48,13 @@ pub(crate) fn attach(daemon: &DaemonClient, args: &AttachArgs) -> Result<u8, Com
     let own = foreground::own_terminal();
     let own_terminal = own.is_some();
     if own_terminal && !terminal {
-        print_message(&without_terminal(&session, args.read_only));
+        // Without a terminal, the detach keys can't be distinguished from input.
+        let input = match session.spec.stdin && !args.read_only {
+            true => "; input is sent line by line",
+            false => " and takes no input",
+        };
+        let name = called(&session);
+        print_message(&format!("{name} has no terminal{input}; press Ctrl-C to detach"));
     }
     let own = own.filter(|_| terminal);
     let raw = own.map(RawTerminal::new).transpose().context("can't set up the terminal")?;
@@ -107,16 +113,6 @@ fn refuse_other_input(session: &SessionView, read_only: bool) -> Result<(), Comm
         "to send piped input, use `kennel send {name} -`; to watch, use `kennel logs -f {name}` or `kennel attach --read-only`"
     );
     Err(CommandError::usage(text).hint(hint))
-}
-
-/// Explains how to detach without a terminal, where the detach keys can't be told from input.
-fn without_terminal(session: &SessionView, read_only: bool) -> String {
-    let name = called(session);
-    if session.spec.stdin && !read_only {
-        format!("{name} has no terminal; input is sent line by line; press Ctrl-C to detach")
-    } else {
-        format!("{name} has no terminal and takes no input; press Ctrl-C to detach")
-    }
 }
 
 fn not_running(session: &SessionView) -> CommandError {

@@ -3,10 +3,12 @@
 //! clap generates the completion of verbs and flags. For a value called SESSION, this module adds a
 //! call of Kennel itself, which starts no daemon.
 
+use std::path::Path;
+
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use clap_complete::Shell;
 
-use crate::cli::{Cli, HomeArgs};
+use crate::cli::Cli;
 use crate::command_prelude::*;
 use crate::print::bytes;
 
@@ -53,7 +55,7 @@ impl CompletionScope {
     }
 }
 
-pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8, CommandError> {
+pub(crate) fn completions(home: Option<&Path>, args: &CompletionsArgs) -> Result<u8, CommandError> {
     match (args.shell, args.sessions) {
         (_, Some(which)) => print(&sessions(home, which))?,
         (Some(shell), None) => bytes(script(shell).as_bytes())?,
@@ -62,9 +64,8 @@ pub(crate) fn completions(home: &HomeArgs, args: &CompletionsArgs) -> Result<u8,
     Ok(0)
 }
 
-/// Returns names and ids, one per line. The user is typing, so errors are ignored and nothing is
-/// started.
-fn sessions(home: &HomeArgs, which: CompletionScope) -> String {
+/// Returns names and ids, one per line. The user is typing: errors are ignored, no daemon starts.
+fn sessions(home: Option<&Path>, which: CompletionScope) -> String {
     let all = which == CompletionScope::All;
     let daemon =
         HomeDir::find(home).and_then(|home| DaemonClient::connect(&home, StartDaemon::Never).ok());

@@ -41,22 +41,18 @@ Exit codes: 0 on success; 201 for an invalid command line or configuration;
 
 pub(crate) fn config(config: &Config, args: &ConfigArgs) -> Result<u8, CommandError> {
     match &args.verb {
-        ConfigVerb::Show(args) => show(config, args),
-        ConfigVerb::Path => path(config),
+        ConfigVerb::Show(args) => {
+            let settings = config.settings(ProfileChoice::Selected(args.profile.as_deref()))?;
+            let json = for_programs(&settings);
+            print::json_or_text(args.json, &json, || text(&settings, ColorMode::of_stdout()))
+        }
+        ConfigVerb::Path => {
+            let location = config.location().ok_or_else(no_location)?;
+            print(&format!("{}\n", location.path.display()))?;
+            Ok(0)
+        }
         ConfigVerb::Check => check(config),
     }
-}
-
-fn show(config: &Config, args: &ConfigShowArgs) -> Result<u8, CommandError> {
-    let settings = config.settings(ProfileChoice::Selected(args.profile.as_deref()))?;
-    let json = for_programs(&settings);
-    print::json_or_text(args.json, &json, || text(&settings, ColorMode::of_stdout()))
-}
-
-fn path(config: &Config) -> Result<u8, CommandError> {
-    let location = config.location().ok_or_else(no_location)?;
-    print(&format!("{}\n", location.path.display()))?;
-    Ok(0)
 }
 
 fn check(config: &Config) -> Result<u8, CommandError> {

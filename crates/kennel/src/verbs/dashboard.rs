@@ -31,27 +31,20 @@ pub(crate) fn dashboard(home: &HomeDir, args: &DashboardArgs) -> Result<u8, Comm
     let scope = if args.read_only { Scope::ReadOnly } else { Scope::Full };
     let link: LinkView = daemon.post("/v1/access/links", &LinkRequest { scope })?;
     print(&format!("{}\n", link.url))?;
-    let valid = format!("valid once, for {} s", link.valid_s);
-    if args.no_open || !has_display() {
-        print_message(&format!("the link is {valid}"));
+    let valid = format!("the link is valid once, for {} s", link.valid_s);
+    let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if args.no_open || !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(set) {
+        print_message(&valid);
         return Ok(0);
     }
     match open(home, &link.url) {
-        Ok(()) => print_message(&format!("opened in the browser; the link is {valid}")),
-        Err(error) => {
-            print_message(&format!("can't open a browser ({error}); the link is {valid}"))
-        }
+        Ok(()) => print_message(&format!("opened in the browser; {valid}")),
+        Err(error) => print_message(&format!("can't open a browser ({error}); {valid}")),
     }
     Ok(0)
 }
 
-fn has_display() -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    set("DISPLAY") || set("WAYLAND_DISPLAY")
-}
-
-/// Opens the link through a page that only the user can read: other users can see command lines,
-/// and the link is a secret.
+/// Opens the link through a private page: the link is secret, and other users see command lines.
 fn open(home: &HomeDir, url: &str) -> io::Result<()> {
     let path = write_page(home, url)?;
     let page = format!("file://{}", escape(&path.to_string_lossy()).replace("%2F", "/"));

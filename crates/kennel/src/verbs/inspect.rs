@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use kennel_pen::ProcessIdentity;
 use kennel_types::api::{InspectView, ProcessView};
 use kennel_types::{
-    OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionSpec, StartedBy,
+    KeptItem, Owed, OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionSpec,
+    StartedBy,
 };
 
 use super::{ended_text, events, exit_text};
 use crate::command_prelude::*;
-use crate::plural::shell_words;
+use crate::print::shell_words;
 use crate::quantity::{size, span};
 use crate::session_outcome::reported;
 
@@ -55,6 +56,15 @@ impl Page {
     fn line(&mut self, text: impl AsRef<str>) {
         self.text += &format!("  {}\n", text.as_ref());
     }
+
+    /// Adds a section with these lines, if there are any.
+    fn list(&mut self, name: &str, lines: impl Iterator<Item = String>) {
+        let mut lines = lines.peekable();
+        if lines.peek().is_some() {
+            self.section(name);
+        }
+        lines.for_each(|line| self.line(line));
+    }
 }
 
 fn text(view: &InspectView, ink: ColorMode) -> String {
@@ -63,20 +73,13 @@ fn text(view: &InspectView, ink: ColorMode) -> String {
     asked(&mut page, &view.session);
     launches(&mut page, view);
     processes(&mut page, view);
-    owed(&mut page, &view.session);
-    kept(&mut page, &view.session);
-    if !view.timeline.is_empty() {
-        page.section("History");
-        for event in &view.timeline {
-            page.line(events::line(event, false, ink));
-        }
-    }
-    if !view.trouble.is_empty() {
-        page.section("Unavailable");
-        for trouble in &view.trouble {
-            page.line(sanitize(trouble));
-        }
-    }
+    // Every live session has files that are removed at its end; only failures are shown.
+    let ended = view.session.phase >= Phase::Reaped;
+    let due = view.session.owed.iter().filter(|owed| ended || owed.failures > 0);
+    page.list("Pending cleanup", due.map(owed));
+    page.list("Kept worktrees", view.session.kept.iter().filter_map(kept));
+    page.list("History", view.timeline.iter().map(|event| events::line(event, false, ink)));
+    page.list("Unavailable", view.trouble.iter().map(|trouble| sanitize(trouble)));
     page.text
 }
 
@@ -86,19 +89,14 @@ fn session(page: &mut Page, session: &SessionView) {
     page.entry("name", session.name.as_deref().unwrap_or("-"));
     page.entry("phase", session.phase.label());
     page.entry_if("queued", session.queue_place.map(|place| format!("position {place}")));
-    if session.ready != ReadyState::Unasked {
-        page.entry(
-            "ready",
-            match session.ready {
-                ReadyState::Ready => "yes",
-                ReadyState::Missed => "no, it was not ready in time",
-                ReadyState::Waiting if session.phase >= Phase::Reaped => {
-                    "no, it ended before it was ready"
-                }
-                ReadyState::Waiting | ReadyState::Unasked => "not yet",
-            },
-        );
-    }
+    let ready = match session.ready {
+        ReadyState::Unasked => None,
+        ReadyState::Ready => Some("yes"),
+        ReadyState::Missed => Some("no, it was not ready in time"),
+        ReadyState::Waiting if session.phase < Phase::Reaped => Some("not yet"),
+        ReadyState::Waiting => Some("no, it ended before it was ready"),
+    };
+    page.entry_if("ready", ready);
     page.entry_if("status", reported(session).map(|report| sanitize(&report)));
     page.entry("wanted", &session.wanted);
     page.entry("exit", exit_text(session.exit.as_ref()));
@@ -106,13 +104,11 @@ fn session(page: &mut Page, session: &SessionView) {
         page.entry("problem", sanitize(trouble));
     }
     page.entry_if("reason", session.reason.as_ref().map(|why| sanitize(&why.to_string())));
-    page.entry(
-        "started by",
-        match session.started_by {
-            StartedBy::Kennel => "kennel",
-            StartedBy::User => "the user (adopted; Kennel only tracks it)",
-        },
-    );
+    let started_by = match session.started_by {
+        StartedBy::Kennel => "kennel",
+        StartedBy::User => "the user (adopted; Kennel only tracks it)",
+    };
+    page.entry("started by", started_by);
     page.entry("created", &session.created_at);
     page.entry("started", session.started_at.as_deref().unwrap_or("-"));
     page.entry("ended", session.ended_at.as_deref().unwrap_or("-"));
@@ -135,14 +131,12 @@ fn asked(page: &mut Page, session: &SessionView) {
     if session.started_by == StartedBy::User {
         return;
     }
-    page.entry(
-        "streams",
-        match (&spec.terminal, spec.stdin) {
-            (Some(size), _) => format!("terminal, initially {} x {}", size.columns, size.rows),
-            (None, true) => "pipes; standard input is open".to_owned(),
-            (None, false) => "pipes".to_owned(),
-        },
-    );
+    let streams = match (&spec.terminal, spec.stdin) {
+        (Some(size), _) => format!("terminal, initially {} x {}", size.columns, size.rows),
+        (None, true) => "pipes; standard input is open".to_owned(),
+        (None, false) => "pipes".to_owned(),
+    };
+    page.entry("streams", streams);
     if spec.ready != Readiness::None {
         let within = spec
             .ready_timeout
@@ -196,34 +190,25 @@ fn launches(page: &mut Page, view: &InspectView) {
     if view.launches.len() < 2 && follows.is_none() {
         return;
     }
-    page.section("Launches");
-    for launch in &view.launches {
-        let ended = ended_text(launch.exit.as_ref());
-        let line =
-            format!("{}  {}  {}, {ended}", launch.id, launch.created_at, launch.phase.label());
-        page.line(line);
-    }
-    if let Some(follows) = follows {
-        page.line(follows);
-    }
+    let launches = view.launches.iter().map(|launch| {
+        let (phase, ended) = (launch.phase.label(), ended_text(launch.exit.as_ref()));
+        format!("{}  {}  {phase}, {ended}", launch.id, launch.created_at)
+    });
+    page.list("Launches", launches.chain(follows));
 }
 
 fn processes(page: &mut Page, view: &InspectView) {
     page.section("Processes");
-    let number = |pid: Option<i32>| pid.map_or("-".to_owned(), |pid| pid.to_string());
     page.entry("agent", agent(view.launch.identity.as_deref()));
     if view.session.started_by == StartedBy::User {
         page.entry("pen", "none: its child processes are not contained");
         return members(page, view);
     }
-    page.entry("keeper", number(view.keeper_pid));
+    page.entry("keeper", view.keeper_pid.map_or("-".to_owned(), |pid| pid.to_string()));
     page.entry("pen", sanitize(view.session.pen.as_deref().unwrap_or("-")));
     if view.session.phase != Phase::Running {
-        let granted = view.launch.granted;
-        page.entry(
-            "granted",
-            if granted { "yes: the program may have run" } else { "no: the program never ran" },
-        );
+        let (yes, no) = ("yes: the program may have run", "no: the program never ran");
+        page.entry("granted", if view.launch.granted { yes } else { no });
     }
     if let Some(usage) = &view.usage {
         page.entry("cpu", span(Duration::from_millis(usage.cpu_ms)));
@@ -288,42 +273,25 @@ fn draw(
     }
 }
 
-fn owed(page: &mut Page, session: &SessionView) {
-    // Every live session has files that are removed at its end; only failures are shown.
-    let ended = session.phase >= Phase::Reaped;
-    let due = session.owed.iter().filter(|owed| ended || owed.failures > 0).collect::<Vec<_>>();
-    if due.is_empty() {
-        return;
-    }
-    page.section("Pending cleanup");
-    for owed in due {
-        let what = match &owed.what {
-            OwedKind::RuntimeFiles => "socket and lock file".to_owned(),
-            OwedKind::PenFolder { path } => format!("pen folder {}", sanitize(path)),
-            OwedKind::Worktree { path, branch, .. } => {
-                format!("worktree {} with branch {}", sanitize(path), sanitize(branch))
-            }
-        };
-        let failures = match (owed.failures, &owed.why) {
-            (0, _) => String::new(),
-            (times, None) => format!("; failed {times} times"),
-            (times, Some(why)) => format!("; failed {times} times: {}", sanitize(why)),
-        };
-        page.line(format!("{what}{failures}"));
+fn owed(owed: &Owed) -> String {
+    let what = match &owed.what {
+        OwedKind::RuntimeFiles => "socket and lock file".to_owned(),
+        OwedKind::PenFolder { path } => format!("pen folder {}", sanitize(path)),
+        OwedKind::Worktree { path, branch, .. } => {
+            format!("worktree {} with branch {}", sanitize(path), sanitize(branch))
+        }
+    };
+    match (owed.failures, &owed.why) {
+        (0, _) => what,
+        (times, None) => format!("{what}; failed {times} times"),
+        (times, Some(why)) => format!("{what}; failed {times} times: {}", sanitize(why)),
     }
 }
 
-fn kept(page: &mut Page, session: &SessionView) {
-    if session.kept.is_empty() {
-        return;
-    }
-    page.section("Kept worktrees");
-    for kept in &session.kept {
-        if let OwedKind::Worktree { path, branch, .. } = &kept.what {
-            let (path, branch, why) = (sanitize(path), sanitize(branch), sanitize(&kept.why));
-            page.line(format!("{path} with branch {branch}: {why}"));
-        }
-    }
+fn kept(kept: &KeptItem) -> Option<String> {
+    let OwedKind::Worktree { path, branch, .. } = &kept.what else { return None };
+    let (path, branch, why) = (sanitize(path), sanitize(branch), sanitize(&kept.why));
+    Some(format!("{path} with branch {branch}: {why}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! `kennel logs`: shows the output of a session.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use kennel_keeper::journal::{JournalItem, JournalReader, STDERR, STDOUT};
@@ -95,7 +97,8 @@ pub(crate) fn logs(daemon: &DaemonClient, args: &LogsArgs) -> Result<u8, Command
         Some(keeper) => follow(keeper, &mut reader, &mut printer, signals.as_ref())?,
         None => None,
     };
-    printer.reset_terminal()?;
+    // The output may have set modes in our terminal.
+    print(&printer.tracker.modes.leave())?;
     Ok(signal.map_or(0, exit_code::of_signal))
 }
 
@@ -238,14 +241,8 @@ impl LogPrinter {
                 STDERR => "stderr",
                 _ => "terminal",
             };
-            let data: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(data);
-            let time = timestamp::format(time_ms);
-            return print::json_line(&LogChunk {
-                offset,
-                time,
-                stream: name,
-                data: OsText::from(data),
-            });
+            let (time, data) = (timestamp::format(time_ms), OsStr::from_bytes(data).into());
+            return print::json_line(&LogChunk { offset, time, stream: name, data });
         }
         let muted = self.mute.as_mut().filter(|_| stream != STDERR).map(|mute| mute.filter(data));
         let data = muted.as_deref().unwrap_or(data);
@@ -259,11 +256,6 @@ impl LogPrinter {
             return stderr.write_all(data).map_err(print_error);
         }
         print::bytes(data)
-    }
-
-    /// Resets the modes that the output has set in our terminal.
-    fn reset_terminal(&self) -> Result<(), CommandError> {
-        print::print(&self.tracker.modes.leave())
     }
 
     /// Inserts the time before each line.

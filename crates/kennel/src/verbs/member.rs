@@ -107,17 +107,15 @@ fn path(name: &str) -> String {
 
 fn add(daemon: &DaemonClient, args: &MemberAddArgs) -> Result<u8, CommandError> {
     let cwd = client_env::folder(args.cwd.as_deref()).map_err(CommandError::setup)?;
+    let wrong =
+        |why| CommandError::because(exit_code::SETUP, format!("--cwd {}: {why}", cwd.display()));
     if !cwd.is_dir() {
-        let text = format!("--cwd {}: no such folder", cwd.display());
-        return Err(CommandError::because(exit_code::SETUP, text));
+        return Err(wrong("no such folder"));
     }
-    let Some(cwd) = cwd.to_str().map(ToOwned::to_owned) else {
-        let text = format!("--cwd {}: the path is not valid UTF-8", cwd.display());
-        return Err(CommandError::because(exit_code::SETUP, text));
-    };
+    let cwd = cwd.to_str().ok_or_else(|| wrong("the path is not valid UTF-8"))?.to_owned();
     let member = CreateMemberRequest {
         name: args.name.clone(),
-        seat: args.agent_args.seat(&args.agent)?,
+        seat: args.agent_args.settings(&args.agent)?,
         cwd,
     };
     let added: MemberView = daemon.post("/v1/members", &member)?;

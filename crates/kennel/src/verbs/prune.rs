@@ -31,12 +31,10 @@ pub(crate) fn prune(daemon: &DaemonClient, args: &PruneArgs) -> Result<u8, Comma
     };
     let removed = sessions_of(&answer.removed);
     print(&removed.iter().map(|id| line(id, &known)).collect::<String>())?;
-    match (removed.len(), args.dry_run) {
-        (0, _) => print_message("nothing to remove"),
-        (number, false) => print_message(&format!("{} removed", counted(number, "session"))),
-        (number, true) => {
-            print_message(&format!("{} would be removed", counted(number, "session")))
-        }
+    let verb = if args.dry_run { "would be removed" } else { "removed" };
+    match removed.len() {
+        0 => print_message("nothing to remove"),
+        number => print_message(&format!("{} {verb}", counted(number, "session"))),
     }
     if !answer.with_worktrees.is_empty() {
         let left = counted(sessions_of(&answer.with_worktrees).len(), "session");

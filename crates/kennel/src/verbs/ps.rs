@@ -4,7 +4,7 @@ use kennel_types::{Phase, ReadyState, RelaunchState};
 
 use super::exit_text;
 use crate::command_prelude::*;
-use crate::plural::shell_words;
+use crate::print::shell_words;
 use crate::session_outcome::{reported, state};
 use crate::timestamp;
 

@@ -90,8 +90,7 @@ fn token() -> Result<LaunchToken, CommandError> {
     serde_json::from_value(token).map_err(CommandError::internal)
 }
 
-/// Sends the report, and waits for a daemon that is being restarted. A repeated report changes
-/// nothing.
+/// Sends the report, also to a daemon that is being restarted: a repetition changes nothing.
 fn send(home: &HomeDir, request: &ReportRequest) -> Result<(), CommandError> {
     let mut retry = DaemonRetry::until(Instant::now() + TIMEOUT);
     let daemon = DaemonClient::without_start(home);

@@ -156,11 +156,9 @@ pub(super) fn stop_quietly(
     request: &StopRequest,
 ) -> Result<(), CommandError> {
     let answer: StopResponse = ask(daemon, session, request)?.receive()?;
-    match answer.result {
-        StopResult::StillAlive => {
-            Err(CommandError::because(exit_code::STILL_ALIVE, result_line(&answer)))
-        }
-        StopResult::Stopped | StopResult::AlreadyGone => Ok(()),
+    match answer.result == StopResult::StillAlive {
+        true => Err(CommandError::because(exit_code::STILL_ALIVE, result_line(&answer))),
+        false => Ok(()),
     }
 }
 
@@ -179,13 +177,9 @@ fn settle(
         }
         Err(error) if error.is_gone() => {
             daemon.retry(&mut retry, error)?;
-            match ask(daemon, &session, request) {
-                Ok(sent) => {
-                    waiting.push(PendingStop { session, sent, retry });
-                    Ok(0)
-                }
-                Err(error) => Ok(report(error.into())),
-            }
+            let again = ask(daemon, &session, request);
+            let again = again.map(|sent| waiting.push(PendingStop { session, sent, retry }));
+            Ok(again.map_or_else(|error| report(error.into()), |()| 0))
         }
         Err(error) => Ok(report(error.into())),
     }
@@ -193,14 +187,15 @@ fn settle(
 
 pub(super) fn result_line(answer: &StopResponse) -> String {
     let session = called(&answer.session);
+    let ended = ended_text(answer.session.exit.as_ref());
     match answer.result {
         StopResult::Stopped => {
-            let took = span(Duration::from_millis(answer.took_ms));
-            format!("{session}: stopped in {took}, {}", ended_text(answer.session.exit.as_ref()))
+            format!(
+                "{session}: stopped in {}, {ended}",
+                span(Duration::from_millis(answer.took_ms))
+            )
         }
-        StopResult::AlreadyGone => {
-            format!("{session}: already gone, {}", ended_text(answer.session.exit.as_ref()))
-        }
+        StopResult::AlreadyGone => format!("{session}: already gone, {ended}"),
         StopResult::StillAlive => {
             let mut line = format!("{session}: still alive; Kennel keeps trying");
             for survivor in &answer.survivors {
@@ -213,13 +208,9 @@ pub(super) fn result_line(answer: &StopResponse) -> String {
 
 /// Raises the descriptor limit: each stop needs one.
 fn raise_descriptor_limit() {
-    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let Rlimit { maximum, .. } = rustix::process::getrlimit(Resource::Nofile);
     // If it can't be raised, stops beyond the limit fail with an error.
-    rustix::process::setrlimit(
-        Resource::Nofile,
-        Rlimit { current: limit.maximum, maximum: limit.maximum },
-    )
-    .ok();
+    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).ok();
 }
 
 #[cfg(test)]

@@ -17,17 +17,13 @@ pub(crate) struct StraysArgs {
 
 pub(crate) fn strays(daemon: &DaemonClient, args: &StraysArgs) -> Result<u8, CommandError> {
     if args.end {
-        return end(daemon, args.json);
+        let ended: StraysEnded = daemon.post("/v1/strays/end", &serde_json::json!({}))?;
+        print::json_or_text(args.json, &ended, || ended_text(&ended))?;
+        return Ok(if ended.still_alive.is_empty() { 0 } else { exit_code::STILL_ALIVE });
     }
     let found: StraysView = daemon.get("/v1/strays")?;
     let text = || text(&found, print::width(), ColorMode::of_stdout());
     print::json_or_text(args.json, &found, text)
-}
-
-fn end(daemon: &DaemonClient, json: bool) -> Result<u8, CommandError> {
-    let ended: StraysEnded = daemon.post("/v1/strays/end", &serde_json::json!({}))?;
-    print::json_or_text(json, &ended, || ended_text(&ended))?;
-    Ok(if ended.still_alive.is_empty() { 0 } else { exit_code::STILL_ALIVE })
 }
 
 fn ended_text(ended: &StraysEnded) -> String {

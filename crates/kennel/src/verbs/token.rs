@@ -87,7 +87,10 @@ pub(crate) fn token(daemon: &DaemonClient, args: &TokenArgs) -> Result<u8, Comma
             }
             print_secret(&created, &args.print)
         }
-        TokenVerb::List(args) => list(daemon, args),
+        TokenVerb::List(args) => {
+            let tokens: Vec<TokenView> = daemon.get("/v1/access/tokens")?;
+            print::json_or_text(args.json, &tokens, || table(&tokens, ColorMode::of_stdout()))
+        }
         TokenVerb::Rotate(args) => {
             let path = format!("/v1/access/tokens/{}/rotate", escape(&args.name));
             let created: SecretView = daemon.post(&path, &serde_json::json!({}))?;
@@ -116,11 +119,6 @@ fn closed(connections: u64) -> String {
 
 fn print_secret(created: &SecretView, args: &TokenJsonArgs) -> Result<u8, CommandError> {
     print::json_or_text(args.json, created, || format!("{}\n", created.secret))
-}
-
-fn list(daemon: &DaemonClient, args: &TokenJsonArgs) -> Result<u8, CommandError> {
-    let tokens: Vec<TokenView> = daemon.get("/v1/access/tokens")?;
-    print::json_or_text(args.json, &tokens, || table(&tokens, ColorMode::of_stdout()))
 }
 
 fn table(tokens: &[TokenView], ink: ColorMode) -> String {

@@ -82,18 +82,18 @@ fn confirmed() -> Result<bool, CommandError> {
 }
 
 fn would_be_lost(found: &WorktreeLosses) -> String {
-    let path = sanitize(&found.worktree.path);
-    match losses(&found.losses) {
-        lost if lost.is_empty() => format!("{path}: nothing would be lost\n"),
-        lost => format!("{path}: this would be lost:\n{lost}"),
-    }
+    with_losses(found, "nothing would be lost", "this would be lost")
 }
 
 fn was_lost(removed: &WorktreeLosses) -> String {
-    let path = sanitize(&removed.worktree.path);
-    match losses(&removed.losses) {
-        lost if lost.is_empty() => format!("{path}: removed; nothing was lost\n"),
-        lost => format!("{path}: removed; this was lost:\n{lost}"),
+    with_losses(removed, "removed; nothing was lost", "removed; this was lost")
+}
+
+fn with_losses(found: &WorktreeLosses, nothing: &str, something: &str) -> String {
+    let path = sanitize(&found.worktree.path);
+    match losses(&found.losses) {
+        lost if lost.is_empty() => format!("{path}: {nothing}\n"),
+        lost => format!("{path}: {something}:\n{lost}"),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::config::{self, API, KEYS, listen_settings};
 pub(super) struct ListenArgs {
     /// Also serve the API on this TCP address; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = config::address)]
-    listen: Option<SocketAddr>,
+    pub(super) listen: Option<SocketAddr>,
     /// Allow an address that other machines can reach; needs TLS
     #[arg(long, requires = "listen")]
     allow_remote: bool,
@@ -62,8 +62,7 @@ impl ListenArgs {
         Ok(home)
     }
 
-    /// Makes sure that the API is served on TCP if required. The daemon keeps running if it can't
-    /// be.
+    /// Makes the daemon serve the API on TCP if required. If it can't, it keeps running without.
     pub(super) fn insist(
         &self,
         home: &HomeDir,
@@ -78,14 +77,8 @@ impl ListenArgs {
         let request = ListenRequest { listen: Some(address.to_string()) };
         let asked = daemon.post::<ListenView>("/v1/access/listen", &request);
         asked.map(drop).map_err(|error| {
-            crate::command_error::print_message(
-                "the daemon runs, but does not serve the API on TCP",
-            );
+            print_message("the daemon runs, but does not serve the API on TCP");
             CommandError::from(error).code(exit_code::SETUP)
         })
-    }
-
-    pub(super) fn is_asked(&self) -> bool {
-        self.listen.is_some()
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify;
+use rustix::fs::inotify::{self, WatchFlags};
 
 use crate::command_prelude::*;
 use crate::print::bytes;
@@ -28,20 +28,21 @@ pub(crate) fn logs(home: &HomeDir, args: &DaemonLogsArgs) -> Result<u8, CommandE
     let folder = home.path("log");
     // The watch starts before the first read, so that no line is missed.
     let watch = if args.follow { Some(watch(&folder)?) } else { None };
-    let mut log = RotatedLog::open(folder.join(LOG)).map_err(|error| match error.kind() {
+    let path = folder.join(LOG);
+    let file = File::open(&path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             CommandError::refused("there is no log: no daemon has run for this home")
         }
         _ => CommandError::internal(anyhow::Error::from(error).context("can't read the log")),
     })?;
+    let mut log = RotatedLog { path, file };
     bytes(last_lines(&log.rest().context("can't read the log")?, args.tail))?;
     let Some(watch) = watch else { return Ok(0) };
     loop {
         readable(&watch, None)?;
         let mut events = [0; 4096];
         // The events don't matter: the file is read again.
-        rustix::io::read(&watch, &mut events)
-            .map_err(|error| CommandError::internal(io::Error::from(error)))?;
+        rustix::io::read(&watch, &mut events).map_err(io::Error::from)?;
         bytes(&log.rest().context("can't read the log")?)?;
     }
 }
@@ -49,9 +50,7 @@ pub(crate) fn logs(home: &HomeDir, args: &DaemonLogsArgs) -> Result<u8, CommandE
 fn watch(folder: &Path) -> Result<rustix::fd::OwnedFd, CommandError> {
     let started = || -> io::Result<_> {
         let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
-        let what = inotify::WatchFlags::MODIFY
-            | inotify::WatchFlags::CREATE
-            | inotify::WatchFlags::MOVED_TO;
+        let what = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO;
         inotify::add_watch(&watch, folder, what)?;
         Ok(watch)
     };
@@ -66,16 +65,15 @@ struct RotatedLog {
 }
 
 impl RotatedLog {
-    fn open(path: PathBuf) -> io::Result<Self> {
-        let file = File::open(&path)?;
-        Ok(Self { path, file })
-    }
-
     /// Reads the rest of the current file, and then the new file after a rotation.
     fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         loop {
-            self.read_rest(&mut text)?;
+            // A truncated file is read from its start.
+            if self.file.stream_position()? > self.file.metadata()?.len() {
+                self.file.seek(SeekFrom::Start(0))?;
+            }
+            self.file.read_to_end(&mut text)?;
             match File::open(&self.path) {
                 Ok(file) if file.metadata()?.ino() != self.file.metadata()?.ino() => {
                     self.file = file
@@ -84,14 +82,6 @@ impl RotatedLog {
                 Ok(_) | Err(_) => return Ok(text),
             }
         }
-    }
-
-    fn read_rest(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
-        // A truncated file is read from its start.
-        if self.file.stream_position()? > self.file.metadata()?.len() {
-            self.file.seek(SeekFrom::Start(0))?;
-        }
-        self.file.read_to_end(text).map(drop)
     }
 }
 
@@ -129,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(LOG);
         fs::write(&path, "one\n").unwrap();
-        let mut log = RotatedLog::open(path.clone()).unwrap();
+        let mut log = RotatedLog { file: File::open(&path).unwrap(), path: path.clone() };
         assert_eq!(log.rest().unwrap(), b"one\n");
         assert_eq!(log.rest().unwrap(), b"");
         fs::write(&path, "one\ntwo\n").unwrap();

@@ -73,7 +73,7 @@ fn start(home: &HomeDir, args: &ListenArgs) -> Result<u8, CommandError> {
     }
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     args.insist(home, &daemon, must)?;
-    if must == ListenRequirement::IfAsked && args.is_asked() {
+    if must == ListenRequirement::IfAsked && args.listen.is_some() {
         // The next daemon gets the same address.
         hand_over(home)?;
     }
@@ -128,10 +128,8 @@ fn own_program() -> anyhow::Result<String> {
     let path = path.to_str().ok_or_else(|| anyhow!("{} is not UTF-8", path.display()))?;
     // If the file was replaced meanwhile, the new one is started.
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-    match std::fs::metadata(path) {
-        Ok(_) => Ok(path.to_owned()),
-        Err(error) => Err(anyhow!(error).context(path.to_owned())),
-    }
+    std::fs::metadata(path).with_context(|| path.to_owned())?;
+    Ok(path.to_owned())
 }
 
 /// Replaces this process with the yard. Returns only if that fails.

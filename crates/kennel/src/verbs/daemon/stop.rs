@@ -4,7 +4,6 @@ use std::io;
 
 use kennel_sys::pidfd;
 use kennel_types::api::{ShutdownLine, ShutdownRequest, StopResult};
-use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 
 use crate::command_prelude::*;
@@ -28,8 +27,7 @@ pub(crate) struct DaemonStopArgs {
     from_inside: bool,
 }
 
-/// Stops the daemon. If it has crashed and the yard still has keepers, the yard restarts it to stop
-/// the sessions.
+/// Stops the daemon. After a crash, the yard restarts it if there are still sessions to stop.
 pub(crate) fn stop(home: &HomeDir, args: &DaemonStopArgs) -> Result<u8, CommandError> {
     if !args.keep && !args.from_inside {
         refuse_inside(home)?;
@@ -48,20 +46,21 @@ pub(crate) fn stop(home: &HomeDir, args: &DaemonStopArgs) -> Result<u8, CommandE
     };
     let view = daemon.view()?;
     let processes = [Some(view.pid), view.yard_pid.filter(|_| !args.keep)];
-    let handles = processes.into_iter().flatten().filter_map(handle).collect::<Vec<_>>();
+    let handles = processes
+        .into_iter()
+        .flatten()
+        .filter_map(|pid| pidfd::open(pid).ok().flatten())
+        .collect::<Vec<_>>();
     let request = ShutdownRequest {
         keep: args.keep,
         grace_ms: args.grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
     };
     let worst = print_each(&daemon, &request)?;
     for handle in &handles {
-        await_end(handle)?;
+        readable(handle, Some(Instant::now() + EXIT_TIMEOUT))?;
     }
-    print(if args.keep {
-        "daemon stopped; its sessions keep running\n"
-    } else {
-        "daemon stopped\n"
-    })?;
+    let kept = if args.keep { "; its sessions keep running" } else { "" };
+    print(&format!("daemon stopped{kept}\n"))?;
     Ok(worst)
 }
 
@@ -83,14 +82,6 @@ fn print_each(daemon: &DaemonClient, request: &ShutdownRequest) -> Result<u8, Co
     Err(RequestError::Lost(io::ErrorKind::UnexpectedEof.into()).into())
 }
 
-fn handle(pid: i32) -> Option<OwnedFd> {
-    pidfd::open(pid).ok().flatten()
-}
-
-fn await_end(process: &OwnedFd) -> io::Result<()> {
-    readable(process, Some(Instant::now() + EXIT_TIMEOUT))
-}
-
 fn end_yard(yard: &YardStatus, keep: bool) -> Result<u8, CommandError> {
     if keep {
         let keepers = counted(yard.keepers, "keeper");
@@ -101,9 +92,9 @@ fn end_yard(yard: &YardStatus, keep: bool) -> Result<u8, CommandError> {
         return Ok(0);
     }
     // The yard has just reported its pid over its socket.
-    let Some(process) = handle(yard.pid) else { return Ok(0) };
+    let Some(process) = pidfd::open(yard.pid)? else { return Ok(0) };
     let _sent_or_gone = pidfd::send(&process, Signal::TERM)?;
-    await_end(&process)?;
+    readable(&process, Some(Instant::now() + EXIT_TIMEOUT))?;
     print_message(&format!("no daemon was running; yard {} was told to exit", yard.pid));
     Ok(0)
 }

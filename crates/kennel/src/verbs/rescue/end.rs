@@ -1,10 +1,10 @@
 //! Ends the processes that were found: through the keeper if there is one, otherwise directly.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use kennel_keeper::protocol::{KeeperReport, KeeperRequest};
+use kennel_keeper::protocol::{KeeperReport, KeeperRequest, PeerRole, VERSION};
 use kennel_keeper::{KeeperClient, KeeperClientError};
-use kennel_pen::{HostSupport, LeftoverEnd};
+use kennel_pen::{HostSupport, LeftoverEnd, Survivor};
 use kennel_sys::pidfd;
 use rustix::process::Signal;
 use serde::Serialize;
@@ -50,8 +50,7 @@ impl RescueOutcome {
     }
 }
 
-/// Ends everything: keepers end their trees; pens and processes without a keeper are ended
-/// directly.
+/// Ends everything: keepers end their trees, and everything without a keeper is ended directly.
 pub(super) fn end(home: &HomeDir, found: &RescueFindings) -> RescueOutcome {
     let mut ended = RescueOutcome { trouble: found.trouble.clone(), ..RescueOutcome::default() };
     for session in found.sessions.iter().filter(|session| session.has_keeper()) {
@@ -69,13 +68,12 @@ fn end_session(session: &RescuedSession, ended: &mut RescueOutcome) {
     let folder = Path::new(&session.folder);
     let name = format!("session {}", session.id);
     match by_keeper(folder) {
-        ByKeeper::Gone => ended.ended.push(name),
-        ByKeeper::StillAlive(survivors) => {
-            ended
-                .still_alive
-                .extend(survivors.into_iter().map(|survivor| format!("{name}: {survivor}")));
+        Some(survivors) if survivors.is_empty() => ended.ended.push(name),
+        Some(survivors) => {
+            let survivors = survivors.iter().map(|survivor| format!("{name}: {survivor}"));
+            ended.still_alive.extend(survivors);
         }
-        ByKeeper::NoAnswer => {
+        None => {
             let Some(keeper) = session.keeper.as_ref().map(|keeper| keeper.pid) else {
                 ended.trouble.push(format!("{name}: its keeper was not found"));
                 return;
@@ -88,15 +86,9 @@ fn end_session(session: &RescuedSession, ended: &mut RescueOutcome) {
     }
 }
 
-enum ByKeeper {
-    Gone,
-    StillAlive(Vec<String>),
-    NoAnswer,
-}
-
-/// Asks the keeper to kill its tree, and waits until it has.
-fn by_keeper(folder: &Path) -> ByKeeper {
-    let Ok(client) = KeeperClient::connect(folder) else { return ByKeeper::NoAnswer };
+/// Asks the keeper to kill its tree, and returns the survivors; nothing if it doesn't answer.
+fn by_keeper(folder: &Path) -> Option<Vec<Survivor>> {
+    let client = KeeperClient::connect(folder).ok()?;
     // A suspended keeper must continue.
     if let Ok(peer) = rustix::net::sockopt::socket_peercred(&client)
         && let Ok(Some(keeper)) = pidfd::open(peer.pid.as_raw_pid())
@@ -104,29 +96,18 @@ fn by_keeper(folder: &Path) -> ByKeeper {
     {
         let _sent_or_gone = pidfd::send(&keeper, Signal::CONT);
     }
-    let hello = KeeperRequest::Hello {
-        version: kennel_keeper::protocol::VERSION,
-        role: kennel_keeper::protocol::PeerRole::Client,
-    };
-    if client.send(&hello).and_then(|()| client.send(&KeeperRequest::Kill)).is_err() {
-        return ByKeeper::NoAnswer;
-    }
+    client.send(&KeeperRequest::Hello { version: VERSION, role: PeerRole::Client }).ok()?;
+    client.send(&KeeperRequest::Kill).ok()?;
     let deadline = Instant::now() + KEEPER;
     loop {
         match client.receive() {
             Ok(Some((KeeperReport::Gone(_), _))) | Err(KeeperClientError::Closed) => {
-                return ByKeeper::Gone;
+                return Some(Vec::new());
             }
-            Ok(Some((KeeperReport::StillAlive(survivors), _))) => {
-                return ByKeeper::StillAlive(survivors.iter().map(ToString::to_string).collect());
-            }
+            Ok(Some((KeeperReport::StillAlive(survivors), _))) => return Some(survivors),
             Ok(Some(_)) => {}
-            Ok(None) if Instant::now() < deadline => {
-                if readable(&client, Some(deadline)).is_err() {
-                    return ByKeeper::NoAnswer;
-                }
-            }
-            Ok(None) | Err(_) => return ByKeeper::NoAnswer,
+            Ok(None) if Instant::now() < deadline => readable(&client, Some(deadline)).ok()?,
+            Ok(None) | Err(_) => return None,
         }
     }
 }
@@ -137,13 +118,13 @@ fn end_pens(home: &HomeDir, ended: &mut RescueOutcome) {
         Err(error) => return ended.trouble.push(format!("pens: {error}")),
     };
     for leftover in leftovers {
-        let path: PathBuf = leftover.path();
+        let pen = format!("pen {}", leftover.path().display());
         match leftover.end(Instant::now() + PROCESS) {
-            Ok(LeftoverEnd::Removed) => ended.ended.push(format!("pen {}", path.display())),
+            Ok(LeftoverEnd::Removed) => ended.ended.push(pen),
             Ok(LeftoverEnd::StillAlive(pids)) => {
-                ended.still_alive.push(format!("pen {}: pids {pids:?}", path.display()));
+                ended.still_alive.push(format!("{pen}: pids {pids:?}"));
             }
-            Err(error) => ended.trouble.push(format!("pen {}: {error}", path.display())),
+            Err(error) => ended.trouble.push(format!("{pen}: {error}")),
         }
     }
 }

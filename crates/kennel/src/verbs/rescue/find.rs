@@ -193,7 +193,7 @@ fn ask_keeper(folder: &Path) -> io::Result<(Option<RescuedKeeper>, Option<Keeper
     let client = match KeeperClient::connect(folder) {
         Ok(client) => client,
         Err(error) if nothing_listens(&error) => {
-            let pid = process::keeper_of(folder)?;
+            let pid = process::all()?.into_iter().find(|pid| process::keeps(*pid, folder));
             return Ok((pid.map(|pid| RescuedKeeper { pid, stage: None }), None));
         }
         Err(error) => return Err(error),

@@ -54,8 +54,7 @@ fn text(found: &RescueFindings, ink: ColorMode) -> String {
     }
     out += &match live.len() {
         0 => "no live sessions".to_owned(),
-        1 => "1 live session".to_owned(),
-        number => format!("{number} live sessions"),
+        number => counted(number, "live session"),
     };
     out += &format!(", {} ended\n", over.len());
     if !found.pens.is_empty() {

@@ -48,10 +48,6 @@ pub(super) fn keeps(pid: i32, folder: &Path) -> bool {
     name.trim_end() == "kennel-keeper" && holds_file_in(pid, folder)
 }
 
-pub(super) fn keeper_of(folder: &Path) -> io::Result<Option<i32>> {
-    Ok(all()?.into_iter().find(|pid| keeps(*pid, folder)))
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Killed {

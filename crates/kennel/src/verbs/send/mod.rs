@@ -60,7 +60,9 @@ pub(crate) fn send(home: &HomeDir, args: &SendArgs) -> Result<u8, CommandError> 
     if args.text == ["-"] && !args.keys {
         send_stdin(&daemon, &session)?;
     } else {
-        send_bytes(&daemon, &session, &bytes(args, &session)?)?;
+        for piece in bytes(args, &session)?.chunks(CHUNK) {
+            post(&daemon, &session, piece, false)?;
+        }
     }
     let enter: &[u8] = if session.spec.terminal.is_some() { b"\r" } else { b"\n" };
     let last = if args.enter { enter } else { b"" };
@@ -114,14 +116,6 @@ fn send_stdin(daemon: &DaemonClient, session: &SessionView) -> Result<(), Comman
             Err(error) => return Err(error).context("can't read standard input")?,
         }
     }
-}
-
-fn send_bytes(
-    daemon: &DaemonClient,
-    session: &SessionView,
-    bytes: &[u8],
-) -> Result<(), CommandError> {
-    bytes.chunks(CHUNK).try_for_each(|piece| post(daemon, session, piece, false))
 }
 
 fn post(
