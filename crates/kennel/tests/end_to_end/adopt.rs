@@ -223,7 +223,7 @@ everywhere! {
         assert_eq!(attached.code, 206, "{attached:?}");
         assert!(attached.stderr.contains("is an adopted process"), "{attached:?}");
         let resumed = scene.call(&["resume", "-d", "mine"]);
-        assert!(resumed.stderr.contains("no launch of it to repeat"), "{resumed:?}");
+        assert!(resumed.stderr.contains("which Kennel can't launch"), "{resumed:?}");
         scene.call_ok(&["signal", "mine", "STOP"]);
         let state = || scene.all_processes().into_iter().find(|it| it.pid == own.pid());
         eventually("it stands still", || state().is_some_and(|it| it.state == 'T'));
