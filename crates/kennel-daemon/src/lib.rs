@@ -31,7 +31,7 @@ pub use handle::{
     CancelOnDrop, DaemonHandle, InputEvent, LaunchEnd, LaunchWatch, TerminalInput, exact_reference,
     has_ended, journal_folder,
 };
-pub use launch::limits::LaunchLimits;
+pub use launch::admission::LaunchLimits;
 pub use os::clock;
 pub use os::home::LockHomeError;
 pub use owner::ExitReason;

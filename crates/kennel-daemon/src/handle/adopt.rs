@@ -11,9 +11,6 @@ use crate::os::home::TOKEN_FILE;
 
 impl DaemonHandle {
     /// Adopts a process; `caller` is the process that asks for it.
-    ///
-    /// # Errors
-    /// The process can't be adopted.
     pub async fn adopt(
         &self,
         request: AdoptRequest,

@@ -7,17 +7,11 @@ use crate::error::ApiError;
 
 impl DaemonHandle {
     /// Lists all members.
-    ///
-    /// # Errors
-    /// The daemon is shutting down.
     pub async fn list_members(&self) -> Result<Vec<MemberView>, ApiError> {
         self.ask(|owner| Ok(owner.member_views())).await
     }
 
     /// Shows one member.
-    ///
-    /// # Errors
-    /// It is unknown.
     pub async fn show_member(&self, name: String) -> Result<MemberView, ApiError> {
         self.ask(move |owner| owner.show_member(&name)).await
     }

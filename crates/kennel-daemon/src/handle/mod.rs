@@ -1,7 +1,7 @@
 //! The one way into the daemon for its servers: typed requests to the owner, and streams of what happens.
 //!
 //! ```text
-//! kennel-http ──> DaemonHandle ──commands──> owner
+//! kennel-http ──> DaemonHandle ──calls─────> owner
 //!                      ├── reads ──────────> register, journals
 //!                      └── asks ───────────> keepers
 //! ```
@@ -35,7 +35,7 @@ use crate::error::{Answer, ApiError};
 use crate::launch::stdin_handoff::StdinHandoff;
 use crate::metrics::{self, DaemonMetrics};
 use crate::os::home::{API_SOCKET, HomeDir, JOURNAL};
-use crate::owner::bus::Bus;
+use crate::owner::bus::{Bus, Disconnect};
 use crate::owner::{ExitReason, Owner};
 
 pub use launch_watch::{LaunchEnd, LaunchWatch, exact_reference, has_ended};
@@ -51,6 +51,8 @@ const EVENT_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 const REPORTED_VARS: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ", "TMPDIR"];
 
 /// A connection to a running daemon. Clones share it.
+///
+/// A method fails if its request is invalid or refused, if what it refers to is unknown, or if the daemon shuts down.
 #[derive(Debug, Clone)]
 pub struct DaemonHandle(Arc<HandleParts>);
 
@@ -107,6 +109,20 @@ impl DaemonHandle {
         answered.await.unwrap_or_else(|_| Err(ApiError::gone()))
     }
 
+    /// Like [`DaemonHandle::request`]. If it is `tied` to the caller, the owner notices when this future is dropped.
+    async fn request_tied<T: Send + 'static>(
+        &self,
+        tied: bool,
+        begin: impl FnOnce(&mut Owner, Option<Disconnect>, Answer<T>) + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (connected, disconnect) = oneshot::channel();
+        let disconnect = tied.then_some(disconnect);
+        let answer = self.request(|owner, answer| begin(owner, disconnect, answer)).await;
+        // If it is not tied, the other end is gone.
+        connected.send(()).ok();
+        answer
+    }
+
     /// Has the owner answer at once.
     async fn ask<T: Send + 'static>(
         &self,
@@ -115,13 +131,13 @@ impl DaemonHandle {
         self.request(|owner, answer| drop(answer.send(question(owner)))).await
     }
 
-    /// The home's folder.
+    /// Returns the folder of the home.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.0.home.folder
     }
 
-    /// The path of the API's socket.
+    /// Returns the path of the API's socket.
     #[must_use]
     pub fn api_socket(&self) -> PathBuf {
         self.home().join(API_SOCKET)
@@ -140,9 +156,6 @@ impl DaemonHandle {
     }
 
     /// Describes the daemon. The listener over TCP is the server's to add.
-    ///
-    /// # Errors
-    /// The daemon is shutting down.
     pub async fn describe(&self) -> Result<DaemonView, ApiError> {
         let view = self.ask(|owner| Ok(owner.daemon_view())).await?;
         Ok(DaemonView { environment: reported_environment(std::env::vars_os()), ..view })
@@ -150,9 +163,6 @@ impl DaemonHandle {
 
     /// Shuts the daemon down, with its sessions unless they are to be kept. The channel reports progress; dropping it
     /// changes nothing.
-    ///
-    /// # Errors
-    /// The daemon has shut down already.
     pub fn shut_down(
         &self,
         request: &ShutdownRequest,
@@ -194,17 +204,11 @@ impl DaemonHandle {
     }
 
     /// Reads events.
-    ///
-    /// # Errors
-    /// The register can't be read.
     pub async fn events(&self, query: EventQuery) -> Result<Vec<EventView>, ReadError> {
         self.read_register(move |register| register.events(query)).await
     }
 
     /// Reads events, with the number of the oldest one that is kept.
-    ///
-    /// # Errors
-    /// The register can't be read.
     pub async fn event_page(&self, query: EventQuery) -> Result<EventPage, ReadError> {
         self.read_register(move |register| register.event_page(&query)).await
     }
@@ -220,10 +224,7 @@ impl DaemonHandle {
         }
     }
 
-    /// The metrics page, as Prometheus reads it.
-    ///
-    /// # Errors
-    /// The daemon is shutting down.
+    /// Returns the metrics page, as Prometheus reads it.
     pub async fn metrics(&self) -> Result<String, ApiError> {
         let gauges = self.ask(|owner| Ok(owner.gauges())).await?;
         metrics::page(&self.0.metrics, &gauges, &self.0.register).map_err(ApiError::internal)

@@ -24,9 +24,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl DaemonHandle {
     /// Takes a report of an agent; `caller` is the process that sends it.
-    ///
-    /// # Errors
-    /// The report is not believed.
     pub async fn report(
         &self,
         request: ReportRequest,

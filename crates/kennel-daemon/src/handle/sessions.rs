@@ -2,24 +2,21 @@
 
 use kennel_types::api::{
     CreateRequest, InspectView, ListRequest, PruneRequest, PruneResponse, ResumeRequest, StdinFrom,
-    StopRequest, StopResponse,
+    StopRequest, StopResponse, Until,
 };
 use kennel_types::{SessionId, SessionView};
 use rustix::fd::OwnedFd;
 use tokio::sync::oneshot;
 
-use kennel_types::api::Until;
-
 use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::launch::request::LaunchRequest;
 use crate::os::clock;
-use crate::owner::bus::Tether;
 use crate::owner::relaunch::Resume;
 use crate::owner::waiters::Waiter;
 use crate::owner::{Owner, inspect};
 
-/// Who asks, in the event log, if the request does not say so.
+/// The requester in the event log, if the request does not name one.
 const ANONYMOUS: &str = "the API";
 
 /// Cancels a prompt when it is dropped before the prompt is over.
@@ -29,18 +26,9 @@ pub struct CancelOnDrop(
     #[expect(dead_code, reason = "its drop is the message")] oneshot::Sender<()>,
 );
 
-/// The two ends of a tether: what it is tied to ends if the first is dropped without a message.
-pub(super) fn tether(tied: bool) -> (oneshot::Sender<()>, Option<Tether>) {
-    let (holder, tether) = oneshot::channel();
-    (holder, tied.then_some(tether))
-}
-
 impl DaemonHandle {
     /// Creates a session and launches it; answers once it has come as far as `until`. With `rejoin`, finds the session
     /// that the same request created before a daemon was killed. Dropping the future ends a tethered session.
-    ///
-    /// # Errors
-    /// The request is invalid or refused.
     pub async fn create(
         &self,
         mut request: CreateRequest,
@@ -52,24 +40,17 @@ impl DaemonHandle {
         }
         let stdin = self.take_stdin(&request.stdin);
         let launch = Box::new(LaunchRequest::new(request, stdin)?);
-        let (holder, tether) = tether(launch.spec.tethered);
-        let create = move |owner: &mut Owner, answer| {
-            let waiter = Waiter::until(until, answer);
+        self.request_tied(launch.spec.tethered, move |owner, disconnect, answer| {
+            let waiter = Waiter::Until(until, answer);
             match rejoin {
-                None => owner.create(launch, tether, waiter),
-                Some(session) => owner.ask_again(&session, launch, tether, waiter),
+                None => owner.create(launch, disconnect, waiter),
+                Some(session) => owner.ask_again(&session, launch, disconnect, waiter),
             }
-        };
-        let view = self.request(create).await?;
-        // Without a tether the other end is gone.
-        holder.send(()).ok();
-        Ok(view)
+        })
+        .await
     }
 
     /// Launches an ended session again. Dropping the future ends a tethered one.
-    ///
-    /// # Errors
-    /// The request is invalid or refused.
     pub async fn resume(
         &self,
         reference: String,
@@ -77,13 +58,10 @@ impl DaemonHandle {
         until: Until,
     ) -> Result<SessionView, ApiError> {
         let given = self.take_stdin(&request.stdin);
-        let (holder, tether) = tether(request.tethered);
-        let resume = move |owner: &mut Owner, answer| {
-            owner.resume(Resume { reference, request, given, until, tether, answer });
-        };
-        let view = self.request(resume).await?;
-        holder.send(()).ok();
-        Ok(view)
+        self.request_tied(request.tethered, move |owner, disconnect, answer| {
+            owner.resume(Resume { reference, request, given, until, disconnect, answer });
+        })
+        .await
     }
 
     fn take_stdin(&self, from: &StdinFrom) -> Option<OwnedFd> {
@@ -93,28 +71,19 @@ impl DaemonHandle {
         }
     }
 
-    /// A page of sessions, as JSON: views are encoded once, however often they are listed.
-    ///
-    /// # Errors
-    /// The request is invalid.
+    /// Returns a page of sessions, as JSON: views are encoded once, however often they are listed.
     pub async fn list(&self, request: ListRequest) -> Result<Vec<u8>, ApiError> {
         request.check().map_err(ApiError::invalid)?;
         let listing = self.ask(move |owner| owner.list(&request)).await?;
         listing.json().map_err(ApiError::internal)
     }
 
-    /// One session.
-    ///
-    /// # Errors
-    /// It is unknown.
+    /// Shows one session.
     pub async fn show(&self, reference: String) -> Result<SessionView, ApiError> {
         self.ask(move |owner| owner.find(&reference).and_then(|id| owner.show(&id))).await
     }
 
-    /// One session, with its processes and its history.
-    ///
-    /// # Errors
-    /// It is unknown.
+    /// Shows one session, with its processes and its history.
     pub async fn inspect(&self, reference: String) -> Result<InspectView, ApiError> {
         let inspected = self.ask(move |owner| {
             let id = owner.find(&reference)?;
@@ -126,24 +95,21 @@ impl DaemonHandle {
     }
 
     /// Waits until a session is over. Dropping the future ends it if it is `tied` to the caller.
-    ///
-    /// # Errors
-    /// It is unknown, or the daemon shuts down first.
     pub async fn wait(&self, reference: String, tied: bool) -> Result<SessionView, ApiError> {
-        let (holder, tether) = tether(tied);
-        let wait = move |owner: &mut Owner, answer| owner.wait_for(&reference, tether, answer);
-        let ended = self.request(wait).await;
-        holder.send(()).ok();
-        ended
+        self.request_tied(tied, move |owner, disconnect, answer| {
+            owner.wait_for(&reference, disconnect, answer);
+        })
+        .await
     }
 
     /// Ties a prompt to what this returns.
     pub fn cancel_on_drop(&self, reference: String) -> CancelOnDrop {
-        let (holder, tether) = oneshot::channel();
+        let (holder, disconnect) = oneshot::channel();
         let handle = self.clone();
         tokio::spawn(async move {
-            let wait =
-                move |owner: &mut Owner, answer| owner.wait_for(&reference, Some(tether), answer);
+            let wait = move |owner: &mut Owner, answer| {
+                owner.wait_for(&reference, Some(disconnect), answer)
+            };
             // The caller learns the outcome elsewhere.
             handle.request(wait).await.ok();
         });
@@ -166,33 +132,21 @@ impl DaemonHandle {
     }
 
     /// Gives up a lost session, or an adopted one.
-    ///
-    /// # Errors
-    /// It is unknown, or can't be given up.
     pub async fn forget(&self, reference: String, by: String) -> Result<SessionView, ApiError> {
         self.request(move |owner, answer| owner.forget(&reference, by, answer)).await
     }
 
     /// Removes an ended session from the record.
-    ///
-    /// # Errors
-    /// It is unknown or has not ended.
     pub async fn remove(&self, reference: String) -> Result<(), ApiError> {
         self.request(move |owner, answer| owner.remove(&reference, answer)).await
     }
 
     /// Removes ended sessions from the record.
-    ///
-    /// # Errors
-    /// The daemon is shutting down.
     pub async fn prune(&self, request: &PruneRequest) -> Result<PruneResponse, ApiError> {
         self.pruned(request, false).await
     }
 
     /// Lists the sessions that a prune would remove.
-    ///
-    /// # Errors
-    /// The daemon is shutting down.
     pub async fn preview_prune(&self, request: &PruneRequest) -> Result<PruneResponse, ApiError> {
         self.pruned(request, true).await
     }

@@ -11,17 +11,11 @@ use crate::recover::strays::{self, StraySelection};
 
 impl DaemonHandle {
     /// Finds processes that belong to no live session.
-    ///
-    /// # Errors
-    /// The processes can't be listed.
     pub async fn find_strays(&self) -> Result<StraysView, ApiError> {
         self.with_census(strays::find).await
     }
 
     /// Ends strays: the ones that are named, or all.
-    ///
-    /// # Errors
-    /// The processes can't be listed.
     pub async fn end_strays(&self, request: EndStraysRequest) -> Result<StraysEnded, ApiError> {
         let end = move |home: &HomeDir, census: &SessionCensus| {
             let only = request.only.as_deref();

@@ -66,9 +66,6 @@ impl TerminalInput {
     }
 
     /// Types these bytes.
-    ///
-    /// # Errors
-    /// Why they were refused.
     pub async fn type_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.check_input()?;
         self.input.add(bytes);
@@ -76,9 +73,6 @@ impl TerminalInput {
     }
 
     /// Closes the input. On a terminal that is what the end-of-file key does.
-    ///
-    /// # Errors
-    /// Why it was refused.
     pub async fn close(&mut self) -> Result<(), String> {
         self.check_input()?;
         self.request(&KeeperRequest::CloseInput).await
@@ -93,9 +87,6 @@ impl TerminalInput {
     }
 
     /// Sets the size of the terminal. The first time, the program on it is made to redraw everything.
-    ///
-    /// # Errors
-    /// Why it was refused.
     pub async fn resize(&mut self, size: Size) -> Result<(), String> {
         if self.read_only {
             return Err(READ_ONLY.to_owned());
@@ -114,9 +105,6 @@ impl TerminalInput {
     }
 
     /// Sends what may be sent now.
-    ///
-    /// # Errors
-    /// Why it was refused.
     pub async fn send_pending(&mut self) -> Result<(), String> {
         if let Some((_, size)) = self.size_at.take_if(|(at, _)| *at <= Instant::now()) {
             self.request(&KeeperRequest::Resize(size)).await?;

@@ -12,7 +12,7 @@ use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::keeper::request::KeeperRequestError;
 use crate::os::home::HomeDir;
-use crate::owner::{Penned, inspect};
+use crate::owner::{SessionPen, inspect};
 
 /// How long all keepers together may take to answer.
 const KEEPERS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -20,30 +20,24 @@ const KEEPERS_TIMEOUT: Duration = Duration::from_secs(2);
 const CONCURRENT: usize = 32;
 
 impl DaemonHandle {
-    /// The usage of one session.
-    ///
-    /// # Errors
-    /// It is unknown.
+    /// Returns the resource usage of one session.
     pub async fn usage(&self, reference: String) -> Result<SessionUsage, ApiError> {
-        let penned = self.pens(Some(reference)).await?.pop();
-        let penned = penned.ok_or_else(|| ApiError::internal("the session has gone"))?;
-        Ok(ask(&self.0.home, penned, Instant::now() + KEEPERS_TIMEOUT).await)
+        let session_pen = self.pens(Some(reference)).await?.pop();
+        let session_pen = session_pen.ok_or_else(|| ApiError::internal("the session has gone"))?;
+        Ok(ask(&self.0.home, session_pen, Instant::now() + KEEPERS_TIMEOUT).await)
     }
 
-    /// The usage of all live sessions, in the order of their ids. Dropping the future stops asking.
-    ///
-    /// # Errors
-    /// The daemon is shutting down.
+    /// Returns the resource usage of all live sessions, in the order of their ids. Dropping the future stops asking.
     pub async fn usage_of_all(&self) -> Result<Vec<SessionUsage>, ApiError> {
         let (permits, until) =
             (Arc::new(Semaphore::new(CONCURRENT)), Instant::now() + KEEPERS_TIMEOUT);
         let mut asked = JoinSet::new();
-        for penned in self.pens(None).await? {
+        for session_pen in self.pens(None).await? {
             let (home, permits) = (self.0.home.clone(), Arc::clone(&permits));
             asked.spawn(async move {
                 // The semaphore is never closed.
                 let _permit = permits.acquire().await;
-                ask(&home, penned, until).await
+                ask(&home, session_pen, until).await
             });
         }
         let mut found = asked.join_all().await;
@@ -51,13 +45,13 @@ impl DaemonHandle {
         Ok(found)
     }
 
-    async fn pens(&self, reference: Option<String>) -> Result<Vec<Penned>, ApiError> {
+    async fn pens(&self, reference: Option<String>) -> Result<Vec<SessionPen>, ApiError> {
         self.ask(move |owner| owner.pens(reference.as_deref())).await
     }
 }
 
-async fn ask(home: &HomeDir, penned: Penned, until: Instant) -> SessionUsage {
-    let Penned { id, name, phase, has_keeper } = penned;
+async fn ask(home: &HomeDir, session_pen: SessionPen, until: Instant) -> SessionUsage {
+    let SessionPen { id, name, phase, has_keeper } = session_pen;
     let (mut usage, mut trouble) = (None, None);
     if has_keeper {
         match timeout_at(until, inspect::usage(home.session(&id))).await {

@@ -7,9 +7,6 @@ use crate::error::ApiError;
 
 impl DaemonHandle {
     /// Lists the worktrees of all sessions.
-    ///
-    /// # Errors
-    /// The daemon is shutting down.
     pub async fn list_worktrees(&self) -> Result<WorktreesView, ApiError> {
         self.ask(|owner| Ok(owner.list_worktrees())).await
     }

@@ -2,15 +2,34 @@
 
 use std::time::Duration;
 
-use kennel_core::admission::{Admission as Decision, Applicant, Caps, decide};
-use kennel_core::headroom::check;
+use kennel_core::admission::{Admission, Applicant, Caps, decide};
+use kennel_core::headroom::{Minima, check};
 use kennel_core::{Keyed, Session, World};
 use kennel_types::{Phase, SessionId, SessionSpec};
 
 use crate::error::ApiError;
-use crate::launch::limits::LaunchLimits;
 use crate::launch::request::LaunchRequest;
 use crate::os::headroom::HeadroomMeter;
+
+/// How long an ended session answers for its key by default.
+const KEY_RETENTION: Duration = Duration::from_secs(24 * 3600);
+
+/// What is checked before a session may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchLimits {
+    /// How many sessions may exist at once.
+    pub caps: Caps,
+    /// What must be free on the machine.
+    pub minima: Minima,
+    /// How long an ended session answers for its key.
+    pub key_retention: Duration,
+}
+
+impl Default for LaunchLimits {
+    fn default() -> Self {
+        Self { caps: Caps::default(), minima: Minima::default(), key_retention: KEY_RETENTION }
+    }
+}
 
 /// Where an admitted launch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +43,7 @@ pub(crate) enum LaunchSlot {
 
 /// Counts live and queued sessions and compares them with the limits.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct AdmissionControl {
     limits: LaunchLimits,
     headroom: HeadroomMeter,
     /// How many sessions the daemon has descriptors for.
@@ -38,7 +57,7 @@ pub(crate) struct Admission {
     has_timer: bool,
 }
 
-impl Admission {
+impl AdmissionControl {
     pub(crate) fn new(limits: LaunchLimits, headroom: HeadroomMeter, live_limit: usize) -> Self {
         Self {
             limits,
@@ -59,8 +78,6 @@ impl Admission {
         self.live
     }
 
-    // Counting.
-
     /// Counts a session that is live from now on.
     pub(crate) fn add(&mut self, phase: Phase) {
         self.live += 1;
@@ -74,8 +91,6 @@ impl Admission {
     pub(crate) fn has_left_queue(&mut self) {
         self.queued = self.queued.saturating_sub(1);
     }
-
-    // Keys.
 
     /// Returns what the idempotency key of a request stands for.
     pub(crate) fn keyed(
@@ -96,8 +111,6 @@ impl Admission {
         session.spec.key.is_some() && ended_ago.is_some_and(|ago| ago < self.limits.key_retention)
     }
 
-    // Limits.
-
     /// Decides where a launch begins. Nothing was made so far, so that a refusal leaves nothing behind.
     pub(crate) fn slot_for(
         &mut self,
@@ -112,9 +125,9 @@ impl Admission {
         let census = world.census(&self.limits.caps);
         let applicant = Applicant { name: launch.spec.name.as_deref(), may_queue: launch.queue };
         match decide(&self.limits.caps, &census, applicant) {
-            Decision::Admit => Ok(LaunchSlot::Now),
-            Decision::Queue { .. } => Ok(LaunchSlot::Queued),
-            Decision::Refuse(over) => Err(ApiError::busy(over)
+            Admission::Admit => Ok(LaunchSlot::Now),
+            Admission::Queue { .. } => Ok(LaunchSlot::Queued),
+            Admission::Refuse(over) => Err(ApiError::busy(over)
                 .hint("stop some, queue this one with --queue, or raise the limit in kennel.toml")),
         }
     }
@@ -140,9 +153,7 @@ impl Admission {
         })
     }
 
-    // The queue.
-
-    /// Returns whether a check of the queue must be requested: somebody waits, and none is on its way.
+    /// Returns whether a check of the queue must be requested: a session waits, and no check is on its way.
     #[must_use]
     pub(crate) fn request_check(&mut self) -> bool {
         self.queued > 0 && !std::mem::replace(&mut self.check_requested, true)
@@ -202,9 +213,9 @@ mod tests {
     use super::*;
     use crate::launch::request::tests::request;
 
-    fn admission(limits: LaunchLimits, live_limit: usize) -> Admission {
+    fn admission(limits: LaunchLimits, live_limit: usize) -> AdmissionControl {
         let pid = rustix::process::getpid().as_raw_pid();
-        Admission::new(limits, HeadroomMeter::new("/".into(), pid), live_limit)
+        AdmissionControl::new(limits, HeadroomMeter::new("/".into(), pid), live_limit)
     }
 
     #[test]
@@ -250,8 +261,8 @@ mod tests {
     #[test]
     fn a_different_request_is_explained_with_the_flags_of_the_command_line() {
         let id = SessionId::parse("0c3k5d9wq2fa").unwrap();
-        let told = |fields: &[&str]| different_request(&id, fields).problem().detail;
-        assert!(told(&["argv"]).ends_with(": the command differs"));
-        assert!(told(&["cwd", "output_limit"]).ends_with(": the folder, --output-limit differ"));
+        let text = |fields: &[&str]| different_request(&id, fields).problem().detail;
+        assert!(text(&["argv"]).ends_with(": the command differs"));
+        assert!(text(&["cwd", "output_limit"]).ends_with(": the folder, --output-limit differ"));
     }
 }

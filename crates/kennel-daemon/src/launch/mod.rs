@@ -2,7 +2,6 @@
 
 pub(crate) mod admission;
 pub(crate) mod ids;
-pub(crate) mod limits;
 pub(crate) mod prepare;
 pub(crate) mod request;
 pub(crate) mod stdin_handoff;

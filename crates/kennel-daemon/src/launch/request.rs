@@ -43,7 +43,7 @@ const CHARACTER_LIMIT: usize = 64;
 /// A checked request. Its values are exact; only the spec is recorded.
 pub(crate) struct LaunchRequest {
     pub(crate) spec: SessionSpec,
-    /// The id of the session, if it had to be made before admission.
+    /// The id of the session, if it was made before admission.
     pub(crate) id: Option<SessionId>,
     /// Whether it is queued if it can't start at once.
     pub(crate) queue: bool,
@@ -135,8 +135,8 @@ impl LaunchRequest {
         Ok(Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt })
     }
 
-    /// Returns a client's environment, from which prompts are made later: see [`LaunchRequest::asking`].
-    pub(crate) fn surroundings(
+    /// Returns a client's environment, from which prompts are made later: see [`LaunchRequest::with_prompt`].
+    pub(crate) fn client_environment(
         env: Environment,
         cwd: OsText,
         umask: u32,
@@ -191,7 +191,7 @@ impl LaunchRequest {
     }
 
     /// Returns a prompt with the environment of this request.
-    pub(crate) fn asking(&self, spec: SessionSpec, prompt: &str) -> Self {
+    pub(crate) fn with_prompt(&self, spec: SessionSpec, prompt: &str) -> Self {
         let mut spec = spec.with_zero_off();
         spec.stdin = false;
         Self {
@@ -200,7 +200,7 @@ impl LaunchRequest {
             queue: true,
             stdin: Stdin::Given,
             prompt: Some(Arc::from(prompt.as_bytes())),
-            ..self.once_more()
+            ..self.for_relaunch()
         }
     }
 
@@ -272,7 +272,7 @@ impl LaunchRequest {
     }
 
     /// Returns a copy for a further launch. A standard input that was handed over is used up.
-    pub(crate) fn once_more(&self) -> Self {
+    pub(crate) fn for_relaunch(&self) -> Self {
         Self {
             spec: self.spec.clone(),
             id: None,
@@ -293,7 +293,7 @@ impl LaunchRequest {
     }
 
     /// Returns a launch that a former daemon has stored with the yard.
-    pub(crate) fn kept(spec: SessionSpec, order: LaunchOrder) -> Self {
+    pub(crate) fn from_stored(spec: SessionSpec, order: LaunchOrder) -> Self {
         let LaunchOrder { argv, env, cwd, umask, limits, terminal, stdin, prompt, .. } = order;
         let (id, queue, given, prompt) = (None, true, None, prompt.map(Arc::from));
         Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt }
@@ -397,7 +397,7 @@ fn no_nul(text: &OsStr, what: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What is wrong with a variable is told without its value: it may be a secret.
+/// Errors about a variable do not show its value: it may be a secret.
 fn variable((name, value): (OsText, OsText)) -> Result<(OsString, OsString), ApiError> {
     let name = exact(name, "env")?;
     if name.is_empty() || name.as_bytes().contains(&b'=') {
@@ -448,7 +448,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn an_invalid_field_is_named_in_the_error() {
         let plain = |text: &str| OsText::Plain(text.to_owned());
         assert!(refusal(|r| r.argv.clear()).contains("argv"));
         assert!(refusal(|r| r.argv.push(plain("a\0b"))).contains("NUL"));
@@ -459,9 +459,9 @@ pub(crate) mod tests {
         assert!(refusal(|r| r.umask = 0o1000).contains("umask"));
         assert!(refusal(|r| r.limits.push((7, 2, 1))).contains("soft"));
         for too_little in [0, MIN_LIMIT - 1] {
-            let told = refusal(|r| r.spec.output_limit = too_little);
-            assert!(told.contains(&format!("output_limit {too_little} ")), "{told}");
-            assert!(told.contains("131072"), "{told}");
+            let detail = refusal(|r| r.spec.output_limit = too_little);
+            assert!(detail.contains(&format!("output_limit {too_little} ")), "{detail}");
+            assert!(detail.contains("131072"), "{detail}");
         }
         assert!(refusal(|r| r.spec.name = Some("two words".into())).contains("two words"));
         assert!(refusal(|r| r.spec.name = Some("--all".into())).contains("--all"));
@@ -472,8 +472,8 @@ pub(crate) mod tests {
     #[test]
     fn a_refusal_shows_no_value_of_the_environment() {
         let secret = OsText::Bytes { hex: "secret".into() };
-        let told = refusal(|r| r.env.0.push((OsText::Plain("TOKEN".into()), secret)));
-        assert!(told.contains("TOKEN") && !told.contains("secret"), "{told}");
+        let detail = refusal(|r| r.env.0.push((OsText::Plain("TOKEN".into()), secret)));
+        assert!(detail.contains("TOKEN") && !detail.contains("secret"), "{detail}");
         let launch = LaunchRequest::new(request(&["true"]), None).unwrap();
         assert!(!format!("{launch:?}").contains("\"b\""));
     }
@@ -484,8 +484,8 @@ pub(crate) mod tests {
         for (name, value) in [("PWD", "/old"), ("GIT_DIR", "/old/.git"), ("GIT_EDITOR", "vi")] {
             request.env.0.push((OsText::Plain(name.into()), OsText::Plain(value.into())));
         }
-        let told = WorktreeSpec { record: Some("{}".into()), ..WorktreeSpec::default() };
-        request.spec.worktree = Some(told);
+        let planned = WorktreeSpec { record: Some("{}".into()), ..WorktreeSpec::default() };
+        request.spec.worktree = Some(planned);
         let mut launch = LaunchRequest::new(request, None).unwrap();
         assert!(launch.wants_plan(), "a client can't set the plan");
         launch.move_into_worktree("/tree/sub".into());
@@ -513,15 +513,15 @@ pub(crate) mod tests {
         assert_eq!(order.argv[1].as_bytes(), b"\xffA");
         let homes: Vec<_> = order.env.iter().filter(|(name, _)| name == "KENNEL_HOME").collect();
         assert_eq!(homes, [&("KENNEL_HOME".into(), "/home".into())]);
-        let told = |name: &str| {
+        let value_of = |name: &str| {
             let mut values = order.env.iter().filter(|(other, _)| other == name);
             let value = values.next().map(|(_, value)| value.to_str().unwrap().to_owned());
             assert!(values.next().is_none(), "{name} is set twice");
             value.unwrap_or_else(|| panic!("{name} is not set"))
         };
-        assert_eq!(told("KENNEL_SESSION"), order.name.session.as_str());
-        assert_eq!(told("KENNEL_TOKEN"), LaunchToken::new(1).secret());
-        assert_eq!(told("KENNEL_TOKEN_FILE"), "/home/s/token");
-        assert_eq!(told("KENNEL_SOCKET"), "/home/kennel.sock");
+        assert_eq!(value_of("KENNEL_SESSION"), order.name.session.as_str());
+        assert_eq!(value_of("KENNEL_TOKEN"), LaunchToken::new(1).secret());
+        assert_eq!(value_of("KENNEL_TOKEN_FILE"), "/home/s/token");
+        assert_eq!(value_of("KENNEL_SOCKET"), "/home/kennel.sock");
     }
 }

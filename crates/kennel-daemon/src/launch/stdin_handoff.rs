@@ -20,20 +20,20 @@ use crate::os::home::STDIN_SOCKET;
 /// The length of a ticket.
 const TICKET: usize = 32;
 /// How many descriptors are kept at once.
-const MOST: usize = 64;
+const MAX_PENDING: usize = 64;
 /// How long a descriptor is kept.
-const KEPT: Duration = Duration::from_secs(30);
+const LIFETIME: Duration = Duration::from_secs(30);
 /// How long a client may take to send its descriptor.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause after a connection could not be accepted.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The descriptors that were handed over, by ticket.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct StdinHandoff(Arc<Mutex<VecDeque<Left>>>);
+pub(crate) struct StdinHandoff(Arc<Mutex<VecDeque<PendingStdin>>>);
 
 #[derive(Debug)]
-struct Left {
+struct PendingStdin {
     ticket: String,
     descriptor: OwnedFd,
     until: Instant,
@@ -43,24 +43,24 @@ impl StdinHandoff {
     /// Returns the descriptor of this ticket, once.
     pub(crate) fn take(&self, ticket: &str) -> Option<OwnedFd> {
         let mut all = self.current();
-        let place = all.iter().position(|left| left.ticket == ticket)?;
-        all.remove(place).map(|left| left.descriptor)
+        let index = all.iter().position(|pending| pending.ticket == ticket)?;
+        all.remove(index).map(|pending| pending.descriptor)
     }
 
     /// Keeps a descriptor; if there are too many, the oldest is dropped.
     fn keep(&self, ticket: String, descriptor: OwnedFd) {
         let mut all = self.current();
-        if all.len() >= MOST {
+        if all.len() >= MAX_PENDING {
             all.pop_front();
         }
-        all.push_back(Left { ticket, descriptor, until: Instant::now() + KEPT });
+        all.push_back(PendingStdin { ticket, descriptor, until: Instant::now() + LIFETIME });
     }
 
     /// Drops the descriptors whose time is over.
-    fn current(&self) -> std::sync::MutexGuard<'_, VecDeque<Left>> {
+    fn current(&self) -> std::sync::MutexGuard<'_, VecDeque<PendingStdin>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        all.retain(|left| left.until > now);
+        all.retain(|pending| pending.until > now);
         all
     }
 
@@ -75,9 +75,10 @@ impl StdinHandoff {
         loop {
             match accept(&listener).await {
                 Ok(socket) => {
-                    let deposit = self.clone();
+                    let handoff = self.clone();
                     tokio::spawn(async move {
-                        let received = tokio::time::timeout(PATIENCE, deposit.receive(socket));
+                        let received =
+                            tokio::time::timeout(CLIENT_TIMEOUT, handoff.receive(socket));
                         match received.await {
                             Ok(Ok(())) => {}
                             Ok(Err(error)) => {
@@ -91,7 +92,7 @@ impl StdinHandoff {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "can't accept a connection for standard input");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
@@ -119,13 +120,13 @@ impl StdinHandoff {
             return Err(io::Error::other("expected a ticket with one descriptor"));
         };
         self.keep(ticket, descriptor);
-        let deposit = self.clone();
+        let handoff = self.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(KEPT).await;
-            drop(deposit.current()); // without those that nobody came for
+            tokio::time::sleep(LIFETIME).await;
+            drop(handoff.current()); // drops descriptors that no request came for
         });
         // If the client has gone, its request will not come.
-        let _told_or_gone = channel.get_ref().send(b"1", &[])?;
+        let _delivery = channel.get_ref().send(b"1", &[])?;
         Ok(())
     }
 }
@@ -179,9 +180,9 @@ mod tests {
     #[tokio::test]
     async fn gives_a_descriptor_once_and_only_for_its_ticket() {
         let home = tempfile::tempdir().unwrap();
-        let deposit = StdinHandoff::default();
+        let handoff = StdinHandoff::default();
         let listener = StdinHandoff::listen(home.path()).unwrap();
-        tokio::spawn(deposit.clone().serve(listener));
+        tokio::spawn(handoff.clone().serve(listener));
         let (mut reader, writer) = std::io::pipe().unwrap();
         let ticket = "0123456789abcdef0123456789abcdef";
         let channel = async_fd::watch(Channel::new(connect(home.path()), 8)).unwrap();
@@ -196,9 +197,9 @@ mod tests {
             }
         };
         assert_eq!(answer, b"1");
-        assert!(deposit.take("0".repeat(32).as_str()).is_none());
-        let given = deposit.take(ticket).unwrap();
-        assert!(deposit.take(ticket).is_none());
+        assert!(handoff.take("0".repeat(32).as_str()).is_none());
+        let given = handoff.take(ticket).unwrap();
+        assert!(handoff.take(ticket).is_none());
         std::fs::File::from(given).write_all(b"hello").unwrap();
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
@@ -208,9 +209,9 @@ mod tests {
     #[tokio::test]
     async fn refuses_an_invalid_ticket() {
         let home = tempfile::tempdir().unwrap();
-        let deposit = StdinHandoff::default();
+        let handoff = StdinHandoff::default();
         let listener = StdinHandoff::listen(home.path()).unwrap();
-        tokio::spawn(deposit.clone().serve(listener));
+        tokio::spawn(handoff.clone().serve(listener));
         let null = std::fs::File::open("/dev/null").unwrap();
         for wrong in ["short", "zz23456789abcdef0123456789abcdef", &"0".repeat(33)] {
             let channel = async_fd::watch(Channel::new(connect(home.path()), 8)).unwrap();
@@ -219,18 +220,18 @@ mod tests {
             channel.readable().await.unwrap().clear_ready();
             assert!(matches!(channel.get_ref().receive().unwrap(), Received::End), "{wrong}");
         }
-        assert!(deposit.current().is_empty());
+        assert!(handoff.current().is_empty());
     }
 
     #[test]
     fn drops_the_oldest_descriptor_beyond_the_limit() {
-        let deposit = StdinHandoff::default();
+        let handoff = StdinHandoff::default();
         let null = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-        for number in 0..=MOST {
-            deposit.keep(format!("{number:032}"), null());
+        for number in 0..=MAX_PENDING {
+            handoff.keep(format!("{number:032}"), null());
         }
-        assert_eq!(deposit.current().len(), MOST);
-        assert!(deposit.take(&format!("{:032}", 0)).is_none());
-        assert!(deposit.take(&format!("{MOST:032}")).is_some());
+        assert_eq!(handoff.current().len(), MAX_PENDING);
+        assert!(handoff.take(&format!("{:032}", 0)).is_none());
+        assert!(handoff.take(&format!("{MAX_PENDING:032}")).is_some());
     }
 }

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use kennel_core::{Event, Session};
 use kennel_keeper::fault::point;
-use kennel_register::{NewEvent, SessionTimes};
+use kennel_register::SessionTimes;
+use kennel_types::api::Until;
 use kennel_types::{AgentReport, SessionId, SessionView, StartedBy, Survivor};
 
 use super::Owner;
 use super::create::owed;
-use super::runtime::{Followed, Runtime};
-use super::step::{News, phase_name};
+use super::launches::{Followed, Runtime};
+use super::step::new_event;
 use crate::adopted::candidate::AdoptionCandidate;
 use crate::adopted::process::{self, AdoptedProbe, AdoptedSighting, Handle};
 use crate::error::{Answer, ApiError};
@@ -29,9 +30,9 @@ impl Owner {
         match self.follow_candidate(candidate) {
             Ok(id) => {
                 if let Some(title) = title {
-                    self.happen(&id, &Event::Reported(AgentReport::Title { title }));
+                    self.apply(&id, &Event::Reported(AgentReport::Title { title }));
                 }
-                self.wait(&id, Waiter::Started(answer));
+                self.wait(&id, Waiter::Until(Until::Started, answer));
             }
             Err(refused) => drop(answer.send(Err(refused))),
         }
@@ -55,22 +56,11 @@ impl Owner {
         let effects = self.world.admit(session)?;
         point("daemon.terminal.admitted");
         let (created_ms, started_ms) = (clock::now_ms(), candidate.started_ms);
-        self.runtimes.insert(
-            id.clone(),
-            Runtime::new(SessionTimes { created_ms, started_ms, ..SessionTimes::default() }),
-        );
+        let times = SessionTimes { created_ms, started_ms, ..SessionTimes::default() };
+        self.launches.insert(&id, Runtime::new(times));
         self.admission.add(phase);
-        let mut news = News::new();
-        news.entry(id.clone()).or_default().push(NewEvent {
-            time_ms: created_ms,
-            session: Some(id.clone()),
-            kind: phase_name(phase).to_owned(),
-            cause: format!("adopted pid {pid}, which a user started"),
-            by,
-        });
-        for (id, effect) in effects {
-            self.carry_out(&id, effect, &mut news);
-        }
+        let cause = format!("adopted pid {pid}, which a user started");
+        self.carry_out_with(new_event(Some(id.clone()), phase.name(), cause, by), effects);
         Ok(id)
     }
 
@@ -96,20 +86,20 @@ impl Owner {
     /// The process of an adopted session was found, or not.
     pub(super) fn sighted(&mut self, id: &SessionId, sighting: AdoptedSighting) {
         let AdoptedSighting { probe, handle } = sighting;
-        let lives = self.world.get(id).is_some_and(|session| !session.has_ended());
-        if let (Some(handle), Some(runtime), true) = (handle, self.runtimes.get_mut(id), lives) {
+        let lives = !self.has_ended(id);
+        if let (Some(handle), Some(runtime), true) = (handle, self.launches.get_mut(id), lives) {
             let (bus, session, followed) = (self.bus.clone(), id.clone(), handle.clone());
             let following = AbortOnDrop::spawn(async move {
-                let tell = |event| {
+                let report = |event| {
                     let session = session.clone();
-                    bus.call(move |owner| owner.happen(&session, &event));
+                    bus.call(move |owner| owner.apply(&session, &event));
                 };
-                let event = process::follow(followed, tell).await;
-                tell(event);
+                let event = process::follow(followed, report).await;
+                report(event);
             });
             runtime.followed = Some(Followed { handle, _following: following, ending: None });
         }
-        self.happen(id, &Event::Probed(probe));
+        self.apply(id, &Event::Probed(probe));
         point("daemon.terminal.followed");
         self.adoption.probed(id);
     }
@@ -117,26 +107,26 @@ impl Owner {
     /// Ends the process of an adopted session, and no other.
     pub(super) fn end_process(&mut self, id: &SessionId, grace: Duration) {
         let Some(pid) = self.world.get(id).and_then(|session| session.launch.pid) else { return };
-        let followed = self.runtimes.get_mut(id).and_then(|runtime| runtime.followed.as_mut());
+        let followed = self.launches.get_mut(id).and_then(|runtime| runtime.followed.as_mut());
         // It is not followed if it has just ended; then its end is about to be reported.
         let Some(followed) = followed else { return };
         let (bus, session) = (self.bus.clone(), id.clone());
-        let tell = move |event| {
+        let report = move |event| {
             let session = session.clone();
-            bus.call(move |owner| owner.happen(&session, &event));
+            bus.call(move |owner| owner.apply(&session, &event));
         };
         let handle = followed.handle.clone();
         followed.ending = Some(AbortOnDrop::spawn(async move {
-            let alive = |survivors: Vec<Survivor>| tell(Event::StillAlive { survivors });
+            let alive = |survivors: Vec<Survivor>| report(Event::StillAlive { survivors });
             process::end(handle.clone(), pid, grace, alive).await;
-            tell(process::gone_soon(handle).await);
+            report(process::gone_soon(handle).await);
         }));
     }
 
     /// Returns a handle to the process of an adopted session.
     pub(crate) fn handle_of(&self, reference: &str) -> Result<Handle, ApiError> {
         let id = self.find(reference)?;
-        let followed = self.runtimes.get(&id).and_then(|runtime| runtime.followed.as_ref());
+        let followed = self.launches.get(&id).and_then(|runtime| runtime.followed.as_ref());
         let gone = || ApiError::conflict(format!("session {id} is not running"));
         followed.map(|followed| followed.handle.clone()).ok_or_else(gone)
     }
@@ -152,9 +142,9 @@ impl Owner {
         let refused = if has_ended(self) {
             ApiError::conflict(format!("session {id} has ended"))
         } else {
-            self.happen(id, &Event::Forgotten { by });
+            self.apply(id, &Event::Forgotten { by });
             if has_ended(self) {
-                return self.wait(id, Waiter::Settled(answer));
+                return self.wait(id, Waiter::Until(Until::Over, answer));
             }
             ApiError::conflict(format!("session {id} is being probed"))
                 .hint("try again in a moment")

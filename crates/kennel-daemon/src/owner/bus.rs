@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use kennel_types::SessionId;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
 
 use super::Owner;
 use crate::event_sender::EventSender;
+use crate::os::AbortOnDrop;
 
-/// Received by the owner for a session or plan that ends with its client: dropped without a value if the client
-/// disconnects.
-pub(crate) type Tether = oneshot::Receiver<()>;
+/// The signal that a client has disconnected: its sender is dropped without a value. The session or plan of the
+/// client ends then.
+pub(crate) type Disconnect = oneshot::Receiver<()>;
 /// A function that runs in the owner's task. It must not block.
 pub(crate) type OwnerCall = Box<dyn FnOnce(&mut Owner) + Send>;
 
@@ -33,17 +33,26 @@ impl Bus {
     }
 
     /// Queues a call after a pause.
-    pub(crate) fn call_later(
+    pub(super) fn call_later(
         &self,
         pause: Duration,
         call: impl FnOnce(&mut Owner) + Send + 'static,
-    ) -> AbortHandle {
-        let bus = self.clone();
-        let timer = tokio::spawn(async move {
-            tokio::time::sleep(pause).await;
-            bus.call(call);
-        });
-        timer.abort_handle()
+    ) {
+        tokio::spawn(self.clone().wait_and_call(pause, call));
+    }
+
+    /// Like [`Bus::call_later`], unless the timer is dropped first.
+    pub(super) fn timer(
+        &self,
+        pause: Duration,
+        call: impl FnOnce(&mut Owner) + Send + 'static,
+    ) -> AbortOnDrop {
+        AbortOnDrop::spawn(self.clone().wait_and_call(pause, call))
+    }
+
+    async fn wait_and_call(self, pause: Duration, call: impl FnOnce(&mut Owner) + Send + 'static) {
+        tokio::time::sleep(pause).await;
+        self.call(call);
     }
 
     /// Returns a sender for a link or a worker that knows only its own events.
@@ -52,16 +61,17 @@ impl Bus {
         EventSender::new(move |event| bus.call(move |owner| take(owner, event)))
     }
 
-    /// Calls `gone` for this session or plan if the client drops its end of the tether without a value.
-    pub(super) fn watch_tether(
+    /// Calls `gone` for this session or plan if its client disconnects.
+    pub(super) fn on_disconnect(
         &self,
-        tether: Tether,
+        disconnect: Option<Disconnect>,
         id: &SessionId,
         gone: fn(&mut Owner, &SessionId),
     ) {
+        let Some(disconnect) = disconnect else { return };
         let (bus, id) = (self.clone(), id.clone());
         tokio::spawn(async move {
-            if tether.await.is_err() {
+            if disconnect.await.is_err() {
                 bus.call(move |owner| gone(owner, &id));
             }
         });

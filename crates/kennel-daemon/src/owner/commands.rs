@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use kennel_core::{Event, Session, StopIntent};
 use kennel_keeper::fault::point;
 use kennel_types::api::{
-    DaemonView, InspectView, SettingsView, StopRequest, StopResponse, StopResult,
+    DaemonView, InspectView, SettingsView, StopRequest, StopResponse, StopResult, Until,
 };
 use kennel_types::{Phase, Reason, RelaunchState, SessionId, SessionView};
 
 use super::Owner;
 use crate::error::{Answer, ApiError, or_refuse};
-use crate::launch::limits::LaunchLimits;
+use crate::launch::admission::LaunchLimits;
 use crate::os::clock;
-use crate::owner::bus::Tether;
+use crate::owner::bus::Disconnect;
 use crate::owner::view;
 use crate::owner::waiters::{Waiter, stop_answer};
 use crate::recover::census::{LiveSession, RecoveryRequest, SessionCensus};
@@ -47,26 +47,24 @@ impl Owner {
     pub(crate) fn wait_for(
         &mut self,
         reference: &str,
-        tether: Option<Tether>,
+        disconnect: Option<Disconnect>,
         answer: Answer<SessionView>,
     ) {
         let Some((id, answer)) = or_refuse(self.find(reference), answer) else { return };
-        if let Some(tether) = tether {
-            self.tie_prompt(&id, tether);
+        if let Some(disconnect) = disconnect {
+            self.stop_prompt_on_disconnect(&id, disconnect);
         }
-        self.wait(&id, Waiter::Settled(answer));
+        self.wait(&id, Waiter::Until(Until::Over, answer));
     }
 
     pub(super) fn wait(&mut self, id: &SessionId, waiter: Waiter) {
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.await_with(waiter);
-        }
-        self.tell_waiters(id, None);
+        self.launches.update(id, |runtime| runtime.add_waiter(waiter));
+        self.answer_waiters(id, None);
     }
 
     pub(super) fn request_stop(&mut self, id: &SessionId, grace: Option<Duration>, reason: Reason) {
         point("daemon.stop.asked");
-        self.happen(id, &Event::StopAsked(StopIntent { grace, reason }));
+        self.apply(id, &Event::StopAsked(StopIntent { grace, reason }));
         self.retry_now(id);
     }
 
@@ -108,9 +106,8 @@ impl Owner {
         until: Instant,
         answer: Answer<StopResponse>,
     ) {
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.await_with(Waiter::Stopped { answer, since, until });
-        }
+        self.launches
+            .update(id, |runtime| runtime.add_waiter(Waiter::Stopped { answer, since, until }));
         let limit = until.saturating_duration_since(Instant::now());
         let id = id.clone();
         self.bus.call_later(limit, move |owner| owner.stop_overdue(&id));
@@ -130,7 +127,7 @@ impl Owner {
                 "`kennel forget` is only for sessions that can no longer be observed; stop this one instead",
             ));
         }
-        self.happen(id, &Event::Forgotten { by });
+        self.apply(id, &Event::Forgotten { by });
         self.show(id)
     }
 
@@ -142,7 +139,7 @@ impl Owner {
         let gone = || ApiError::internal(format!("session {id} is gone"));
         let launches = self.world.launches(id).filter_map(|it| self.view(&it.id)).collect();
         let launch = view::launch(self.world.get(id).ok_or_else(gone)?);
-        let keeper_pid = self.runtimes.get(id).and_then(|runtime| runtime.keeper_pid);
+        let keeper_pid = self.launches.keeper_pid(id);
         Ok(InspectView {
             session,
             launch,
@@ -194,8 +191,7 @@ impl Owner {
         for session in self.world.sessions() {
             census.known.insert(session.id.clone());
             if session.is_live() {
-                let runtime = self.runtimes.get(&session.id);
-                let keeper = runtime.and_then(|runtime| runtime.keeper_pid);
+                let keeper = self.launches.keeper_pid(&session.id);
                 let lost = session.phase == Phase::Lost;
                 census.live.insert(session.id.to_string(), LiveSession { keeper, lost });
             }

@@ -4,18 +4,18 @@ use std::time::Instant;
 
 use kennel_core::{Effect, Keyed, Session};
 use kennel_keeper::fault::point;
-use kennel_register::{NewEvent, SessionTimes};
+use kennel_register::SessionTimes;
 use kennel_types::{Owed, OwedKind, Reason, SessionId};
 
 use super::Owner;
-use super::runtime::Runtime;
-use super::step::{News, phase_name};
+use super::launches::Runtime;
+use super::step::new_event;
 use crate::error::ApiError;
 use crate::launch::admission::{LaunchSlot, different_request};
 use crate::launch::ids::LaunchIds;
 use crate::launch::request::LaunchRequest;
 use crate::os::clock;
-use crate::owner::bus::Tether;
+use crate::owner::bus::Disconnect;
 use crate::owner::waiters::Waiter;
 
 /// Returns what every launch owes.
@@ -27,7 +27,7 @@ impl Owner {
     pub(crate) fn create(
         &mut self,
         mut launch: Box<LaunchRequest>,
-        tether: Option<Tether>,
+        disconnect: Option<Disconnect>,
         waiter: Waiter,
     ) {
         let asked = launch.spec.clone();
@@ -42,7 +42,7 @@ impl Owner {
             // A repeated request gets the answer of the first one. It is tied to the session only if it comes
             // from the same client, after the loss of a daemon.
             Keyed::Same(id) => {
-                self.rejoin(&id, launch, tether);
+                self.rejoin(&id, launch, disconnect);
                 return self.wait(&id, waiter);
             }
             Keyed::Different { by, fields } => {
@@ -52,15 +52,13 @@ impl Owner {
         if launch.wants_plan() {
             // A request that is refused anyway does not wait for git.
             return match self.slot_for(&launch) {
-                Ok(_) => self.plan_worktree(launch, tether, waiter),
+                Ok(_) => self.plan_worktree(launch, disconnect, waiter),
                 Err(refused) => waiter.refuse(refused),
             };
         }
         match self.admit(launch) {
             Ok(id) => {
-                if let Some(tether) = tether {
-                    self.tie(&id, tether);
-                }
+                self.stop_on_disconnect(&id, disconnect);
                 self.wait(&id, waiter);
             }
             Err(refused) => waiter.refuse(refused),
@@ -98,40 +96,28 @@ impl Owner {
         cause: &str,
     ) {
         let Some(session) = self.world.get(id) else { return };
-        let (phase, is_child, repeats) =
-            (session.phase, session.spec.parent.is_some(), super::relaunch::repeats(session));
+        let (phase, repeats) = (session.phase, super::relaunch::repeats(session));
         let by = Some(session.spec.asked_by.clone()).filter(|by| !by.is_empty());
+        self.launches.add_child(session);
         let created_ms = clock::now_ms();
         let mut runtime = Runtime::new(SessionTimes { created_ms, ..SessionTimes::default() });
-        runtime.again = repeats.then(|| Box::new(launch.once_more()));
+        runtime.next_launch = repeats.then(|| Box::new(launch.for_relaunch()));
         runtime.launch = Some(launch);
         runtime.accepted = Some(Instant::now());
         self.metrics.launches.inc();
-        self.runtimes.insert(id.clone(), runtime);
+        self.launches.insert(id, runtime);
         self.admission.add(phase);
-        if is_child {
-            self.children.insert(id.clone());
-        }
         if id.attempt() == 1 {
-            self.expect_tie(id);
+            self.expect_client(id);
         }
         self.store(id);
-        let mut news = News::new();
-        news.entry(id.clone()).or_default().push(NewEvent {
-            time_ms: created_ms,
-            session: Some(id.clone()),
-            kind: phase_name(phase).to_owned(),
-            cause: cause.to_owned(),
-            by,
-        });
-        for (id, effect) in effects {
-            self.carry_out(&id, effect, &mut news);
-        }
+        let event = new_event(Some(id.clone()), phase.name(), cause.to_owned(), by);
+        self.carry_out_with(event, effects);
     }
 
     /// Stops the session if its client disconnects before it has its answer.
-    pub(super) fn tie(&self, id: &SessionId, tether: Tether) {
-        self.bus.watch_tether(tether, id, Self::client_gone);
+    pub(super) fn stop_on_disconnect(&self, id: &SessionId, disconnect: Option<Disconnect>) {
+        self.bus.on_disconnect(disconnect, id, Self::client_gone);
     }
 
     pub(super) fn client_gone(&mut self, id: &SessionId) {

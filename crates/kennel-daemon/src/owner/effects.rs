@@ -16,7 +16,7 @@ use rustix::fd::OwnedFd;
 use tokio::task::spawn_blocking;
 
 use super::Owner;
-use super::step::News;
+use super::step::NewEvents;
 use crate::keeper::deadline::Deadline;
 use crate::keeper::link::{Descent, KeeperLink};
 use crate::keeper::spares::SpareKeeper;
@@ -33,10 +33,10 @@ use crate::recover::probe::{self, LaunchProbe, ProbeResult};
 use crate::recover::yard_proof::{KeeperFate, YardProof};
 
 /// How long a stop waits to find out whether a prompt has written its result.
-const LOOK: Duration = Duration::from_secs(1);
+const RESULT_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Owner {
-    pub(super) fn carry_out(&mut self, id: &SessionId, effect: Effect, news: &mut News) {
+    pub(super) fn carry_out(&mut self, id: &SessionId, effect: Effect, news: &mut NewEvents) {
         match effect {
             Effect::Record { durable } => {
                 let events = news.remove(id).unwrap_or_default();
@@ -78,13 +78,13 @@ impl Owner {
 
     /// Sends a request to a session's keeper and starts the deadline of the answer. Without a link the keeper is lost.
     fn ask_keeper(&mut self, id: &SessionId, request: KeeperRequest, owed: Deadline) {
-        let link = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref());
+        let link = self.launches.link(id);
         match link {
             Some(link) => {
                 link.send(request);
                 self.arm(id, owed, Duration::ZERO);
             }
-            None => self.happen_soon(id, Event::KeeperLost),
+            None => self.apply_soon(id, Event::KeeperLost),
         }
     }
 
@@ -92,14 +92,14 @@ impl Owner {
 
     fn start_keeper(&mut self, id: &SessionId) {
         if let Err(why) = self.prepare_keeper(id) {
-            self.happen_soon(id, Event::KeeperNotStarted { why: why.to_string() });
+            self.apply_soon(id, Event::KeeperNotStarted { why: why.to_string() });
         }
     }
 
     /// Applies an event after the current step.
-    fn happen_soon(&self, id: &SessionId, event: Event) {
+    fn apply_soon(&self, id: &SessionId, event: Event) {
         let id = id.clone();
-        self.bus.call(move |owner| owner.happen(&id, &event));
+        self.bus.call(move |owner| owner.apply(&id, &event));
     }
 
     /// Creates the link to the keeper: requests sent over it wait until the keeper connects.
@@ -108,7 +108,7 @@ impl Owner {
         let missing = || io::Error::other("there is nothing to launch");
         let session = self.world.get(id).ok_or_else(missing)?;
         let name = self.home.pen_name(id).ok_or_else(missing)?;
-        let runtime = self.runtimes.get_mut(id).ok_or_else(missing)?;
+        let runtime = self.launches.get_mut(id).ok_or_else(missing)?;
         let launch = runtime.launch.take().ok_or_else(missing)?;
         let folder = self.home.session(id);
         let token = &session.launch.token;
@@ -125,9 +125,7 @@ impl Owner {
         let yard = self.keepers.yard().clone();
         let preparation = Preparation { key, folder, order, socket, stdin, yard };
         let (bus, session) = (self.bus.clone(), id.clone());
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.preparing = true;
-        }
+        self.launches.update(id, |runtime| runtime.preparing = true);
         spawn_blocking(move || {
             let prepared = preparation.prepare();
             bus.call(move |owner| owner.prepared(&session, prepared));
@@ -142,7 +140,7 @@ impl Owner {
         let socket = async_fd::watch(KeeperClient::over(ours))?;
         let owner = self.bus.sender(Self::keeper_event);
         let link = KeeperLink::attend(id.clone(), number, Descent::Ours, socket, owner);
-        if let Some(runtime) = self.runtimes.get_mut(id) {
+        if let Some(runtime) = self.launches.get_mut(id) {
             runtime.link = Some(link);
             // The fate of a spare keeper that died before it knew of the launch says nothing about this one.
             runtime.fate.send_replace(KeeperFate::Untold);
@@ -154,14 +152,14 @@ impl Owner {
     /// Requests the keeper from the yard, or hands the launch to a spare one, unless it is no longer wanted.
     pub(super) fn prepared(&mut self, id: &SessionId, prepared: io::Result<Prepared>) {
         let (mut has_link, mut put_off) = (false, false);
-        if let Some(runtime) = self.runtimes.get_mut(id) {
+        if let Some(runtime) = self.launches.get_mut(id) {
             runtime.preparing = false;
             let connected = |link: &KeeperLink| link.socket.get_ref().is_connected();
             has_link = runtime.link.as_ref().is_some_and(connected);
             put_off = runtime.ending_pen;
         }
         let wanted = self.world.get(id).is_some_and(|s| !s.has_ended() && !s.is_stop_wanted())
-            && self.runtimes.get(id).is_some_and(|runtime| !runtime.ending_pen);
+            && self.launches.get(id).is_some_and(|runtime| !runtime.ending_pen);
         let prepared = match prepared {
             Ok(Prepared::Spare(descriptors)) if wanted && !has_link => {
                 self.prepare_another(id, descriptors)
@@ -179,8 +177,7 @@ impl Owner {
             }
             Ok(Prepared::Spare(descriptors)) => {
                 // If it has gone in the meantime, the end of its link is reported.
-                if let Some(link) = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref())
-                {
+                if let Some(link) = self.launches.link(id) {
                     link.send_with(KeeperRequest::Keep, descriptors);
                 }
                 return;
@@ -209,12 +206,12 @@ impl Owner {
 
     /// No keeper was forked, and none will be.
     pub(super) fn not_forked(&mut self, id: &SessionId, why: String) {
-        if let Some(runtime) = self.runtimes.get_mut(id) {
+        if let Some(runtime) = self.launches.get_mut(id) {
             runtime.link = None;
-            runtime.clear_deadlines();
+            runtime.deadlines.clear();
             runtime.fate.send_replace(KeeperFate::NotForked);
         }
-        self.happen(id, &Event::KeeperNotStarted { why });
+        self.apply(id, &Event::KeeperNotStarted { why });
     }
 
     // Stop.
@@ -223,35 +220,31 @@ impl Owner {
     /// instead.
     fn stop_politely(&mut self, id: &SessionId, grace: Duration) {
         let asked = self.world.get(id).filter(|session| {
-            !grace.is_zero() && session.launch.granted && judge::is_killed_once_told(session)
+            !grace.is_zero() && session.launch.granted && judge::is_killed_after_result(session)
         });
         let Some(session) = asked.cloned() else { return self.stop_keeper(id, grace) };
         let (bus, id, folder) = (self.bus.clone(), id.clone(), self.home.session(id));
-        if let Some(runtime) = self.runtimes.get_mut(&id) {
-            runtime.grace = grace;
-        }
-        let look = spawn_blocking(move || judge::is_done_talking(&session, &folder));
+        self.launches.update(&id, |runtime| runtime.grace = grace);
+        let look = spawn_blocking(move || judge::has_result(&session, &folder));
         tokio::spawn(async move {
             // A stop does not wait for a slow disk.
-            let told = tokio::time::timeout(LOOK, look).await;
-            let grace = if matches!(told, Ok(Ok(true))) { Duration::ZERO } else { grace };
-            bus.call(move |owner| owner.stop_settled(&id, grace));
+            let has_result = tokio::time::timeout(RESULT_TIMEOUT, look).await;
+            let grace = if matches!(has_result, Ok(Ok(true))) { Duration::ZERO } else { grace };
+            bus.call(move |owner| owner.stop_with_grace(&id, grace));
         });
     }
 
     /// It is decided how to stop a session. A later stop with less grace wins.
-    pub(super) fn stop_settled(&mut self, id: &SessionId, grace: Duration) {
-        let sooner = self.runtimes.get(id).is_none_or(|runtime| runtime.grace < grace);
-        if !sooner && self.world.get(id).is_some_and(|session| !session.has_ended()) {
+    pub(super) fn stop_with_grace(&mut self, id: &SessionId, grace: Duration) {
+        let sooner = self.launches.get(id).is_none_or(|runtime| runtime.grace < grace);
+        if !sooner && !self.has_ended(id) {
             self.stop_keeper(id, grace);
         }
     }
 
     fn stop_keeper(&mut self, id: &SessionId, grace: Duration) {
         point("daemon.stop.tell");
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.grace = grace;
-        }
+        self.launches.update(id, |runtime| runtime.grace = grace);
         let request = if grace.is_zero() {
             KeeperRequest::Kill
         } else {
@@ -262,8 +255,8 @@ impl Owner {
     }
 
     fn end_pen(&mut self, id: &SessionId) {
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.clear_deadlines();
+        if let Some(runtime) = self.launches.get_mut(id) {
+            runtime.deadlines.clear();
             runtime.ending_pen = true;
             if runtime.preparing {
                 return; // what is being made would outlive the cleanup: `prepared` ends the pen then
@@ -274,14 +267,14 @@ impl Owner {
         tokio::spawn(async move {
             for event in ending.run().await {
                 let session = session.clone();
-                bus.call(move |owner| owner.happen(&session, &event));
+                bus.call(move |owner| owner.apply(&session, &event));
             }
         });
     }
 
     fn ending(&self, id: &SessionId) -> Option<Ending> {
         let session = self.world.get(id)?;
-        let runtime = self.runtimes.get(id)?;
+        let runtime = self.launches.get(id)?;
         let launch = &session.launch;
         // A path that is not UTF-8 was not recorded exactly.
         let whole = launch.pen.as_ref().filter(|path| !path.contains(char::REPLACEMENT_CHARACTER));
@@ -342,7 +335,7 @@ impl Owner {
         if let Some(keeper) = keeper {
             let number = self.keepers.next_number();
             let owner = self.bus.sender(Self::keeper_event);
-            if let Some(runtime) = self.runtimes.get_mut(id) {
+            if let Some(runtime) = self.launches.get_mut(id) {
                 let (session, socket) = (id.clone(), keeper.socket);
                 let link = KeeperLink::attend(session, number, Descent::Found, socket, owner);
                 runtime.link = Some(link);
@@ -352,7 +345,7 @@ impl Owner {
                 self.keepers.insert(keeper.pid, id);
             }
         }
-        if let Some(runtime) = self.runtimes.get_mut(id) {
+        if let Some(runtime) = self.launches.get_mut(id) {
             runtime.ended_ms = ended_ms.or(runtime.ended_ms);
             runtime.opened = opened.or(runtime.opened);
             // The former daemon may not have recorded the start; the keeper knows it.
@@ -362,9 +355,9 @@ impl Owner {
             }
         }
         if let Some(what) = owes {
-            self.happen(id, &Event::Owes { what });
+            self.apply(id, &Event::Owes { what });
         }
-        self.happen(id, &Event::Probed(probe));
+        self.apply(id, &Event::Probed(probe));
         point("daemon.adopt.adopted");
         self.adoption.probed(id);
     }
@@ -379,7 +372,7 @@ impl Owner {
             let event = clean_up(what, &folder, &name);
             let is_last =
                 matches!(&event, Event::CleanedUp { what } if *what == OwedKind::RuntimeFiles);
-            bus.call(move |owner| owner.happen(&session, &event));
+            bus.call(move |owner| owner.apply(&session, &event));
             if is_last {
                 count_output(&metrics, &folder);
             }
@@ -389,7 +382,7 @@ impl Owner {
     /// The outcome is on record: the keeper may leave, within its deadline.
     fn release(&mut self, id: &SessionId) {
         point("daemon.release.due");
-        if self.runtimes.get(id).is_some_and(|runtime| runtime.link.is_some()) {
+        if self.launches.link(id).is_some() {
             self.ask_keeper(id, KeeperRequest::Release, Deadline::Departed);
         }
         point("daemon.release.sent");
@@ -398,7 +391,7 @@ impl Owner {
     /// Stores the handle to the agent that its keeper has sent.
     pub(super) fn keep_agent(&mut self, id: &SessionId, descriptors: Vec<OwnedFd>) {
         if let (Some(runtime), Some(agent)) =
-            (self.runtimes.get_mut(id), descriptors.into_iter().next())
+            (self.launches.get_mut(id), descriptors.into_iter().next())
         {
             runtime.agent = Some(agent.into());
         }

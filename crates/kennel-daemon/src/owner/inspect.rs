@@ -17,7 +17,7 @@ use crate::os::home::HomeDir;
 use crate::os::proc;
 
 /// How long a keeper may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const KEEPER_TIMEOUT: Duration = Duration::from_secs(2);
 /// The limit of events in a timeline.
 const TIMELINE: usize = 1000;
 
@@ -30,7 +30,7 @@ pub(crate) async fn inspect(
 ) {
     let InspectView { session, members, usage, timeline, launch, keeper_pid, trouble, .. } = view;
     if keeper_pid.is_some() {
-        match timeout(PATIENCE, ask(home.session(&id))).await {
+        match timeout(KEEPER_TIMEOUT, ask(home.session(&id))).await {
             Ok(Ok((found, used))) => (*members, *usage) = (found, Some(used)),
             // It has just ended: no process is left.
             Ok(Err(KeeperRequestError::NotListening)) => {}
@@ -40,10 +40,10 @@ pub(crate) async fn inspect(
     }
     let listed = match (session.spec.pen, *keeper_pid) {
         _ if session.started_by == StartedBy::User && session.phase < Phase::Reaped => {
-            Some(started_by_a_user(launch.identity.as_deref()))
+            Some(user_processes(launch.identity.as_deref()))
         }
         // A keeper in a pid namespace reports pids of that namespace.
-        (PenKind::Pidns, Some(keeper)) => Some(seen_from_here(keeper)),
+        (PenKind::Pidns, Some(keeper)) => Some(namespace_processes(keeper)),
         _ => None,
     };
     match listed {
@@ -69,12 +69,12 @@ pub(crate) async fn inspect(
 async fn ask(
     folder: std::path::PathBuf,
 ) -> Result<(Vec<ProcessView>, UsageView), KeeperRequestError> {
-    let conversation = KeeperConnection::begin(&folder)?;
-    conversation.greet(PeerRole::Client).await?;
-    conversation.say(&KeeperRequest::Members).await?;
-    conversation.say(&KeeperRequest::Usage).await?;
+    let keeper = KeeperConnection::begin(&folder)?;
+    keeper.greet(PeerRole::Client).await?;
+    keeper.say(&KeeperRequest::Members).await?;
+    keeper.say(&KeeperRequest::Usage).await?;
     let mut members = Vec::new();
-    let usage = conversation.hear(|report, _| match report {
+    let usage = keeper.hear(|report, _| match report {
         KeeperReport::Members(found) => {
             members = found;
             None
@@ -88,17 +88,17 @@ async fn ask(
 
 /// Asks a keeper for the usage of its pen.
 pub(crate) async fn usage(folder: std::path::PathBuf) -> Result<UsageView, KeeperRequestError> {
-    let conversation = KeeperConnection::begin(&folder)?;
-    conversation.greet(PeerRole::Client).await?;
-    conversation.say(&KeeperRequest::Usage).await?;
-    let usage = conversation.hear(|report, _| match report {
+    let keeper = KeeperConnection::begin(&folder)?;
+    keeper.greet(PeerRole::Client).await?;
+    keeper.say(&KeeperRequest::Usage).await?;
+    let usage = keeper.hear(|report, _| match report {
         KeeperReport::Usage(usage) => Some(usage),
         _ => None,
     });
     usage.await.map(|usage| usage_view(&usage))
 }
 
-/// A member as the keeper sees it, with what only a look at it tells.
+/// Returns the view of a process, with its parent and command line from `/proc`.
 fn member(member: &PenProcess) -> ProcessView {
     ProcessView {
         pid: member.pid,
@@ -109,26 +109,26 @@ fn member(member: &PenProcess) -> ProcessView {
     }
 }
 
-/// A process that a user started, and those below it now: nobody holds them together.
-fn started_by_a_user(identity: Option<&str>) -> io::Result<Vec<ProcessView>> {
+/// Lists a process that a user started and its current descendants: it has no pen.
+fn user_processes(identity: Option<&str>) -> io::Result<Vec<ProcessView>> {
     let Some(identity) = identity.and_then(ProcessIdentity::parse) else { return Ok(Vec::new()) };
     if !identity.exists()? {
         return Ok(Vec::new());
     }
-    seen_from(vec![identity.pid])
+    process_trees(vec![identity.pid])
 }
 
-/// Those below the init of a namespace, which is the only child of the process that we know as keeper.
-fn seen_from_here(keeper: i32) -> io::Result<Vec<ProcessView>> {
+/// Lists the processes below the init of a pid namespace, which is the only child of the known keeper process.
+fn namespace_processes(keeper: i32) -> io::Result<Vec<ProcessView>> {
     let mut pending = Vec::new();
     for init in proc::children_of(keeper)? {
         pending.extend(proc::children_of(init)?);
     }
-    seen_from(pending)
+    process_trees(pending)
 }
 
-/// These and all below them, as of now.
-fn seen_from(mut pending: Vec<i32>) -> io::Result<Vec<ProcessView>> {
+/// Lists these processes and their current descendants.
+fn process_trees(mut pending: Vec<i32>) -> io::Result<Vec<ProcessView>> {
     let mut members: Vec<ProcessView> = Vec::new();
     while let Some(pid) = pending.pop() {
         let Some(stat) = ProcessStat::read(pid)? else { continue };

@@ -46,11 +46,11 @@ impl Owner {
             KeeperReport::Running => {
                 self.cleared(id, Deadline::Opened);
                 point("daemon.launch.running");
-                self.happen(id, &Event::Opened);
+                self.apply(id, &Event::Opened);
             }
             KeeperReport::Exited(status) => {
                 point("daemon.exit.told");
-                self.happen(id, &Event::Exited { exit: translate::exit(&status) });
+                self.apply(id, &Event::Exited { exit: translate::exit(&status) });
             }
             KeeperReport::LeftBehind(members) => {
                 let names: Vec<_> =
@@ -64,7 +64,7 @@ impl Owner {
                     self.cleared(id, answered);
                 }
                 self.arm(id, Deadline::Finished, ASK_AGAIN);
-                self.happen(id, &Event::StillAlive { survivors });
+                self.apply(id, &Event::StillAlive { survivors });
             }
             KeeperReport::Gone(outcome) => self.gone(id, &outcome),
             KeeperReport::State(_) => {
@@ -86,7 +86,7 @@ impl Owner {
     /// Problems of a launch that goes on anyway are part of the answer to the client.
     fn keeper_has_trouble(&mut self, id: &SessionId, text: String) {
         let launching = self.world.get(id).is_some_and(|session| session.phase < Phase::Running);
-        if let Some(runtime) = self.runtimes.get_mut(id).filter(|_| launching) {
+        if let Some(runtime) = self.launches.get_mut(id).filter(|_| launching) {
             runtime.trouble.push(text.clone());
         }
         self.note(Some(id.clone()), "trouble", text);
@@ -94,34 +94,31 @@ impl Owner {
 
     /// Whether this is the session's current link: reports over a former one are ignored.
     fn is_current(&self, id: &SessionId, link: u64) -> bool {
-        let runtime = self.runtimes.get(id);
-        runtime.and_then(|r| r.link.as_ref()).is_some_and(|current| current.number == link)
+        self.launches.link(id).is_some_and(|current| current.number == link)
     }
 
     fn cleared(&mut self, id: &SessionId, deadline: Deadline) {
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.clear_deadline(deadline);
-        }
+        self.launches.update(id, |runtime| runtime.clear_deadline(deadline));
     }
 
     fn greeted(&mut self, id: &SessionId, token: &str) {
         let Some(session) = self.world.get(id) else { return };
         if session.launch.token.secret() != token {
             tracing::error!(session = %id, "a keeper has the token of another launch");
-            return self.happen(id, &Event::KeeperLost);
+            return self.apply(id, &Event::KeeperLost);
         }
-        if let Some(runtime) = self.runtimes.get_mut(id) {
+        if let Some(runtime) = self.launches.get_mut(id) {
             runtime.greeted = true;
             runtime.clear_deadline(Deadline::Ready);
         }
         point("daemon.launch.keeper_ready");
-        self.happen(id, &Event::KeeperReady);
+        self.apply(id, &Event::KeeperReady);
     }
 
     fn born(&mut self, id: &SessionId, identity: &ProcessIdentity, pen: Option<String>) {
         point("daemon.launch.born");
         let (pid, identity) = (identity.pid, identity.to_record());
-        self.happen(id, &Event::Born { identity, pid, pen });
+        self.apply(id, &Event::Born { identity, pid, pen });
     }
 
     /// The keeper confirms a stop. From here on the end is due after the grace.
@@ -129,9 +126,9 @@ impl Owner {
         point("daemon.stop.ending");
         self.cleared(id, Deadline::Ending);
         self.cleared(id, Deadline::Dismissed);
-        let Some(runtime) = self.runtimes.get(id) else { return };
+        let Some(runtime) = self.launches.get(id) else { return };
         let grace = runtime.grace;
-        if self.world.get(id).is_some_and(|session| !session.has_ended()) {
+        if !self.has_ended(id) {
             self.arm(id, Deadline::Finished, grace);
         }
     }
@@ -139,15 +136,15 @@ impl Owner {
     fn gone(&mut self, id: &SessionId, outcome: &Outcome) {
         point("daemon.exit.gone");
         let pen = self.world.get(id).and_then(|session| session.launch.pen.clone());
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.clear_deadlines();
+        if let Some(runtime) = self.launches.get_mut(id) {
+            runtime.deadlines.clear();
             runtime.ended_ms = Some(outcome.ended_ms);
         }
         if let Some(what) = translate::owed(outcome, pen.as_deref()) {
-            self.happen(id, &Event::Owes { what });
+            self.apply(id, &Event::Owes { what });
         }
         let limits = self.world.get(id).map(|session| TimeLimits::from(&session.spec));
-        self.happen(id, &translate::gone(outcome, limits.unwrap_or_default()));
+        self.apply(id, &translate::gone(outcome, limits.unwrap_or_default()));
     }
 
     /// The connection to a keeper has ended.
@@ -157,24 +154,24 @@ impl Owner {
             return;
         }
         let awaits_fork = self.keepers.awaits_fork(id);
-        let ended = self.world.get(id).is_none_or(|session| session.has_ended());
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let ended = self.has_ended(id);
+        let Some(runtime) = self.launches.get_mut(id) else { return };
         runtime.link = None;
         if ended {
-            runtime.clear_deadlines();
+            runtime.deadlines.clear();
             self.forget_keeper(id);
         } else if runtime.preparing {
             // A spare keeper that does not know of the launch yet: once that is prepared, a new one is requested.
             self.forget_keeper(id);
         } else if runtime.greeted || !awaits_fork {
-            self.happen(id, &Event::KeeperLost);
+            self.apply(id, &Event::KeeperLost);
         }
         // Otherwise the yard has yet to report whether it was forked at all.
     }
 
     /// Forgets a keeper that has done its work: this yard never reports the end of a former yard's keeper.
     pub(super) fn forget_keeper(&mut self, id: &SessionId) {
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let Some(runtime) = self.launches.get_mut(id) else { return };
         if let Some(pid) = runtime.keeper_pid.take() {
             self.keepers.remove_of(pid, id);
         }
@@ -183,10 +180,10 @@ impl Owner {
     /// A keeper has finished its launch and is free for another one.
     fn keeper_free(&mut self, id: &SessionId) {
         let leaving = self.shutdown.is_under_way();
-        let ended = self.world.get(id).is_none_or(|session| session.has_ended());
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let ended = self.has_ended(id);
+        let Some(runtime) = self.launches.get_mut(id) else { return };
         let Some(link) = runtime.link.take() else { return };
-        runtime.clear_deadlines();
+        runtime.deadlines.clear();
         if link.descent == Descent::Found {
             // It is not reused: orphans of a former yard's keeper do not become children of this yard, an older
             // program may not understand its orders, and its end may never be reported.
@@ -252,12 +249,12 @@ impl Owner {
         let Some(id) = self.keepers.fork_answered(key) else { return };
         point("daemon.launch.forked");
         self.keepers.insert(pid, &id);
-        let ended = self.world.get(&id).is_none_or(|session| session.has_ended());
-        let Some(runtime) = self.runtimes.get_mut(&id) else { return };
+        let ended = self.has_ended(&id);
+        let Some(runtime) = self.launches.get_mut(&id) else { return };
         runtime.keeper_pid = Some(pid);
         if runtime.link.is_none() && !ended {
             // It has ended before the yard reported the fork.
-            self.happen(&id, &Event::KeeperLost);
+            self.apply(&id, &Event::KeeperLost);
         }
     }
 
@@ -271,8 +268,8 @@ impl Owner {
         } else {
             self.keepers.remove(pid);
         }
-        let ended = self.world.get(&id).is_none_or(|session| session.has_ended());
-        let Some(runtime) = self.runtimes.get_mut(&id) else { return };
+        let ended = self.has_ended(&id);
+        let Some(runtime) = self.launches.get_mut(&id) else { return };
         if left.is_empty() {
             runtime.keeper_pid = None;
         }
@@ -280,7 +277,7 @@ impl Owner {
         // If it has a link, its last reports come first, and then its end.
         if runtime.link.is_none() && !ended {
             tracing::warn!(session = %id, pid, how, "a keeper has ended");
-            self.happen(&id, &Event::KeeperLost);
+            self.apply(&id, &Event::KeeperLost);
         }
     }
 

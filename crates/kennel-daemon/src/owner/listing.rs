@@ -1,18 +1,26 @@
-//! A page of sessions, ready to be sent.
+//! The list of sessions, ready to be sent.
+//!
+//! The JSON of a session is kept with it and reused until the session changes: between two lists only a few sessions
+//! do. A stamp decides whether it is current, so no code has to remember to drop it.
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use kennel_core::Revision;
-use kennel_types::{SessionId, SessionView};
+use kennel_register::SessionTimes;
+use kennel_types::api::ListRequest;
+use kennel_types::{Phase, SessionId, SessionView};
 use serde_json::Error;
 
-use kennel_register::SessionTimes;
+use super::Owner;
+use crate::error::ApiError;
 
 /// A `SessionPage`, of parts that are JSON already.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// The JSON of each session.
-    pub(crate) sessions: Vec<Bytes>,
-    pub(crate) next: Option<SessionId>,
+    sessions: Vec<Bytes>,
+    next: Option<SessionId>,
 }
 
 impl Listing {
@@ -40,26 +48,84 @@ impl Listing {
 
 /// The JSON of a session, and the state that it was made of.
 #[derive(Debug, Clone)]
-pub(crate) struct Written {
-    pub(crate) of: Stamp,
-    pub(crate) json: Bytes,
+pub(super) struct CachedJson {
+    of: Stamp,
+    json: Bytes,
 }
 
 /// The state on which a view depends, as far as it belongs to one session alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) revision: Revision,
-    pub(crate) times: SessionTimes,
-    pub(crate) unsaved: bool,
+pub(super) struct Stamp {
+    revision: Revision,
+    times: SessionTimes,
+    unsaved: bool,
     /// How many problems there were: the number only grows.
-    pub(crate) trouble: usize,
+    trouble: usize,
     /// How many launches there are of the session.
-    pub(crate) launches: u32,
+    launches: u32,
 }
 
-/// Returns the JSON of a view.
-pub(crate) fn write(view: &SessionView) -> Result<Bytes, Error> {
+fn write(view: &SessionView) -> Result<Bytes, Error> {
     serde_json::to_vec(view).map(Bytes::from)
+}
+
+impl Owner {
+    pub(crate) fn list(&mut self, request: &ListRequest) -> Result<Listing, ApiError> {
+        let (ids, next) = kennel_core::page(request, self.world.sessions());
+        let mut listing = Listing { sessions: Vec::with_capacity(ids.len()), next };
+        let mut places = None;
+        let mut news = Vec::new();
+        for id in ids {
+            let stamp = self.stamp(id);
+            if let Some(json) = stamp.and_then(|stamp| self.cached(id, stamp)) {
+                listing.sessions.push(json);
+                continue;
+            }
+            let Some(mut view) = self.view_without_position(id) else { continue };
+            if view.phase == Phase::Queued {
+                let places: &BTreeMap<_, _> =
+                    places.get_or_insert_with(|| self.world.queue_positions());
+                view.queue_place = places.get(id).map(|place| *place as u64);
+            }
+            let json = write(&view).map_err(ApiError::internal)?;
+            listing.sessions.push(json.clone());
+            news.extend(stamp.map(|of| (id.clone(), CachedJson { of, json })));
+        }
+        for (id, cached) in news {
+            self.launches.update(&id, |runtime| runtime.cached = Some(cached));
+        }
+        Ok(listing)
+    }
+
+    /// Returns none if the view depends on other sessions: on the position in the queue, or on a later launch that has taken
+    /// over its worktree.
+    fn stamp(&self, id: &SessionId) -> Option<Stamp> {
+        let session = self.world.get(id)?;
+        if session.phase == Phase::Queued || !session.kept.is_empty() {
+            return None;
+        }
+        let runtime = self.launches.get(id)?;
+        Some(Stamp {
+            revision: self.world.revision(id)?,
+            times: runtime.times,
+            unsaved: runtime.unsaved,
+            trouble: runtime.trouble.len(),
+            launches: self.launches_of(id),
+        })
+    }
+
+    /// Returns the JSON of a session, if it is current.
+    fn cached(&self, id: &SessionId, now: Stamp) -> Option<Bytes> {
+        let cached = self.launches.get(id)?.cached.as_ref();
+        let json = &cached.filter(|cached| cached.of == now)?.json;
+        debug_assert!(self.is_as_shown(id, json), "session {id} has changed without its stamp");
+        Some(json.clone())
+    }
+
+    /// Whether this is the JSON of the session now.
+    fn is_as_shown(&self, id: &SessionId, json: &Bytes) -> bool {
+        self.view(id).and_then(|view| write(&view).ok()).is_some_and(|shown| shown == *json)
+    }
 }
 
 #[cfg(test)]
@@ -90,8 +156,8 @@ mod tests {
             .collect();
         for (count, next) in [(0, None), (1, None), (3, Some(ids.next(0, 1)))] {
             let sessions = views[..count].to_vec();
-            let written = sessions.iter().map(|view| write(view).unwrap()).collect();
-            let listing = Listing { sessions: written, next: next.clone() };
+            let cached = sessions.iter().map(|view| write(view).unwrap()).collect();
+            let listing = Listing { sessions: cached, next: next.clone() };
             let expected = serde_json::to_vec(&SessionPage { sessions, next }).unwrap();
             let json = listing.json().unwrap();
             assert_eq!(String::from_utf8_lossy(&json), String::from_utf8_lossy(&expected));

@@ -8,7 +8,7 @@ use kennel_types::api::{CreateMemberRequest, MemberView, StopResponse, StopResul
 use kennel_types::{Reason, SessionId};
 
 use super::Owner;
-use super::runtime::Runtime;
+use super::launches::Runtime;
 use crate::error::{Answer, ApiError, or_refuse};
 use crate::prompt::members;
 use crate::prompt::settle::no_member;
@@ -40,7 +40,7 @@ impl Owner {
 
     fn member_view(&self, member: &Member) -> MemberView {
         let busy = self.world.busy_with(&member.name);
-        let since = busy.and_then(|session| self.runtimes.get(&session.id)).map(Runtime::since_ms);
+        let since = busy.and_then(|session| self.launches.get(&session.id)).map(Runtime::since_ms);
         members::view(&self.world, member, since)
     }
 
@@ -142,9 +142,9 @@ impl Owner {
         let prompts: Vec<_> = self.world.prompts_of(name).map(|it| it.id.clone()).collect();
         for id in &prompts {
             let reason = Reason::Stopped { by: by.clone() };
-            self.happen(id, &Event::StopAsked(StopIntent { grace: None, reason }));
+            self.apply(id, &Event::StopAsked(StopIntent { grace: None, reason }));
         }
-        let (told, over) = tokio::sync::oneshot::channel::<Result<StopResponse, ApiError>>();
+        let (stopped, over) = tokio::sync::oneshot::channel::<Result<StopResponse, ApiError>>();
         let bus = self.bus.clone();
         let after = RemoveAfter { name: name.to_owned(), by, ended: ended.clone(), until, answer };
         let waits_for = ended.clone();
@@ -158,8 +158,8 @@ impl Owner {
                 Err(_) => drop(after.answer.send(Err(ApiError::gone()))),
             }
         });
-        self.await_stopped(&waits_for, Instant::now(), until, told);
-        self.tell_waiters(&waits_for, None);
+        self.await_stopped(&waits_for, Instant::now(), until, stopped);
+        self.answer_waiters(&waits_for, None);
     }
 
     /// Stops prompts that came in the meantime too, as long as there is time.

@@ -6,7 +6,7 @@ use kennel_core::{Effect, Event};
 use kennel_types::{Phase, SessionId};
 
 use super::Owner;
-use super::runtime::Before;
+use super::launches::Before;
 
 impl Owner {
     /// Counts an event that has effects.
@@ -28,7 +28,7 @@ impl Owner {
         if now == before {
             return;
         }
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let Some(runtime) = self.launches.get_mut(id) else { return };
         if now.stop_wanted && !before.stop_wanted {
             runtime.stop_asked = Some(Instant::now());
         }

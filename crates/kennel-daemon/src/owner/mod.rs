@@ -17,7 +17,7 @@ mod create;
 mod effects;
 pub(crate) mod inspect;
 mod keepers;
-mod list;
+mod launches;
 pub(crate) mod listing;
 mod members;
 mod metrics;
@@ -31,7 +31,6 @@ mod records;
 mod rejoin;
 pub(crate) mod relaunch;
 pub(crate) mod remove;
-mod runtime;
 pub(crate) mod shutdown;
 mod status;
 mod step;
@@ -41,7 +40,6 @@ pub(crate) mod waiters;
 mod worktrees;
 mod yard_store;
 
-use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,34 +47,32 @@ use kennel_core::{Member, World};
 use kennel_keeper::protocol::LaunchOrder;
 use kennel_register::{PlanRecord, Register, SessionRecord};
 use kennel_sys::identity::ProcessIdentity;
-use kennel_types::SessionId;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::keeper::keepers::Keepers;
 use crate::keeper::yard::YardSender;
-use crate::launch::admission::Admission;
+use crate::launch::admission::{AdmissionControl, LaunchLimits};
 use crate::launch::ids::LaunchIds;
-use crate::launch::limits::LaunchLimits;
 use crate::metrics::DaemonMetrics;
 use crate::os::clock;
 use crate::os::headroom::HeadroomMeter;
 use crate::os::home::HomeDir;
 use crate::plan::runs::PlanRuns;
+use crate::prompt::clients::PromptClients;
 use crate::prompt::members::UnsavedMembers;
-use crate::prompt::tethers::PromptTethers;
 use crate::recover::adoption::Adoption;
 use crate::worktree::tasks::GitEnvironment;
 use crate::worktree::worktrees::Worktrees;
 use bus::{Bus, OwnerCall};
+use launches::Launches;
 use records::SaveRetry;
 use remove::EndedSessions;
-use runtime::Runtime;
 pub use shutdown::ExitReason;
 use shutdown::Shutdown;
-pub(crate) use status::{Health, Penned};
+pub(crate) use status::{Health, SessionPen};
 
 /// What an owner begins with.
-pub(crate) struct Beginning {
+pub(crate) struct OwnerConfig {
     pub(crate) home: HomeDir,
     pub(crate) version: String,
     pub(crate) register: Register,
@@ -118,16 +114,14 @@ pub(crate) struct Owner {
     /// What the core decides by.
     world: World,
     /// What the daemon knows of each launch beyond that.
-    runtimes: HashMap<SessionId, Runtime>,
-    /// Live sessions with a parent: they may change with another one's step.
-    children: HashSet<SessionId>,
+    launches: Launches,
     keepers: Keepers,
-    admission: Admission,
+    admission: AdmissionControl,
     adoption: Adoption,
     worktrees: Worktrees,
     plans: PlanRuns,
     unsaved_members: UnsavedMembers,
-    tethers: PromptTethers,
+    prompt_clients: PromptClients,
     save_retry: SaveRetry,
     retention: EndedSessions,
     shutdown: Shutdown,
@@ -135,7 +129,7 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// Takes over what is on record.
-    pub(crate) fn new(beginning: Beginning) -> Self {
+    pub(crate) fn new(beginning: OwnerConfig) -> Self {
         let headroom = HeadroomMeter::new(beginning.home.folder.clone(), beginning.yard.pid);
         let mut owner = Self {
             home: beginning.home,
@@ -146,15 +140,14 @@ impl Owner {
             metrics: beginning.metrics,
             ids: LaunchIds::default(),
             world: World::default(),
-            runtimes: HashMap::new(),
-            children: HashSet::new(),
+            launches: Launches::default(),
             keepers: Keepers::new(beginning.yard, Some(beginning.yard_sender)),
-            admission: Admission::new(beginning.limits, headroom, beginning.live_limit),
+            admission: AdmissionControl::new(beginning.limits, headroom, beginning.live_limit),
             adoption: Adoption::new(beginning.adopted, beginning.rebooted),
             worktrees: Worktrees::new(beginning.worktrees, beginning.environment),
             plans: PlanRuns::new(beginning.plans),
             unsaved_members: UnsavedMembers::default(),
-            tethers: PromptTethers::default(),
+            prompt_clients: PromptClients::default(),
             save_retry: SaveRetry::default(),
             retention: EndedSessions::new(beginning.ended_kept),
             shutdown: Shutdown::default(),
@@ -166,7 +159,7 @@ impl Owner {
         owner.world.restore_members(beginning.members);
         owner.restore(beginning.sessions);
         owner.take_stored(beginning.stored);
-        owner.take_up();
+        owner.continue_restored();
         owner
     }
 

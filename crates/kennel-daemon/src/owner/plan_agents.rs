@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kennel_core::plan::PlanEvent;
 use kennel_keeper::fault::point;
+use kennel_types::api::Until;
 use kennel_types::plan::AgentPath;
 use kennel_types::{Reason, SessionId, SessionView};
 use tokio::sync::oneshot;
@@ -77,7 +78,7 @@ impl Owner {
         }
         let Some(launch) = &run.launch else { return };
         let Some(spec) = session_spec(&run.record, &place, ask, prompt) else { return };
-        let mut launch = launch.asking(spec, prompt);
+        let mut launch = launch.with_prompt(spec, prompt);
         launch.set_folder(&launch.spec.cwd.clone());
         let (answer, answered) = oneshot::channel();
         let (bus, plan) = (self.bus.clone(), id.clone());
@@ -87,13 +88,13 @@ impl Owner {
                     owner.plan_event(&plan, &event);
                     // The session may have ended before this event came.
                     if matches!(event, PlanEvent::Asked { .. }) {
-                        owner.tell_plan_of(&plan, &place, ask);
+                        owner.report_agent(&plan, &place, ask);
                     }
                 });
             }
         });
         point("daemon.plan.asked");
-        self.create(Box::new(launch), None, Waiter::Accepted(answer));
+        self.create(Box::new(launch), None, Waiter::Until(Until::Accepted, answer));
     }
 
     /// Stops the session of an agent if it exists by now; otherwise it is stopped when it does.

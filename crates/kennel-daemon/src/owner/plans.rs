@@ -9,13 +9,13 @@ use kennel_types::{SessionId, TokenUsage, VerdictKind};
 
 use super::Owner;
 use crate::error::{Answer, ApiError, or_refuse};
-use crate::owner::bus::{Bus, Tether};
+use crate::owner::bus::{Bus, Disconnect};
 use crate::plan::agents::session_of;
 use crate::plan::request::NewPlan;
 use crate::plan::runs::{PlanRun, TimeCheck};
 
 /// How long the client of a tied plan may take to wait for it, also after a restart of the daemon.
-const TIE: Duration = Duration::from_secs(15);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 /// The pause before a record that failed is tried again.
 const SAVE_AGAIN: Duration = Duration::from_secs(1);
 
@@ -32,12 +32,12 @@ impl Owner {
     pub(crate) fn wait_for_plan(
         &mut self,
         reference: &str,
-        tether: Option<Tether>,
+        disconnect: Option<Disconnect>,
         answer: Answer<PlanView>,
     ) {
         let Some((id, answer)) = or_refuse(self.plans.find(reference), answer) else { return };
-        if let Some(tether) = tether {
-            self.tie_plan(&id, tether);
+        if let Some(disconnect) = disconnect {
+            self.cancel_plan_on_disconnect(&id, disconnect);
         }
         self.await_plan(&id, answer);
     }
@@ -103,7 +103,8 @@ impl Owner {
         }
         if run.record.tied {
             let (id, begun_ms) = (id.clone(), run.record.begun_ms);
-            self.bus.call_later(TIE, move |owner| owner.plan_tie_overdue(&id, begun_ms));
+            self.bus
+                .call_later(CLIENT_TIMEOUT, move |owner| owner.plan_client_overdue(&id, begun_ms));
         }
         self.check_plan_time(id);
     }
@@ -114,17 +115,17 @@ impl Owner {
         }
     }
 
-    fn tie_plan(&mut self, id: &SessionId, tether: Tether) {
+    fn cancel_plan_on_disconnect(&mut self, id: &SessionId, disconnect: Disconnect) {
         if let Some(run) = self.plans.get_mut(id) {
-            run.has_tether = true;
+            run.has_client = true;
         }
-        self.bus.watch_tether(tether, id, Self::plan_client_gone);
+        self.bus.on_disconnect(Some(disconnect), id, Self::plan_client_gone);
     }
 
-    fn plan_tie_overdue(&mut self, id: &SessionId, begun_ms: u64) {
+    fn plan_client_overdue(&mut self, id: &SessionId, begun_ms: u64) {
         let untied = |run: &PlanRun| {
             let this_run = run.record.begun_ms == begun_ms && run.record.tied;
-            this_run && !run.has_tether
+            this_run && !run.has_client
         };
         if self.plans.get(id).is_some_and(untied) {
             self.plan_client_gone(id);
@@ -203,18 +204,19 @@ impl Owner {
     }
 
     /// A prompt has its final verdict: reports it to the plan that has asked it.
-    pub(super) fn tell_plan(&mut self, id: &SessionId) {
+    pub(super) fn report_to_plan(&mut self, id: &SessionId) {
         let session = self.world.get(id);
-        let seat = session.and_then(|it| it.spec.agent.as_ref()).and_then(|it| it.plan.clone());
-        let Some(seat) = seat else { return };
-        let (Ok(plan), Ok(place)) = (SessionId::parse(&seat.plan), AgentPath::parse(&seat.name))
+        let position = session.and_then(|it| it.spec.agent.as_ref()).and_then(|it| it.plan.clone());
+        let Some(position) = position else { return };
+        let (Ok(plan), Ok(place)) =
+            (SessionId::parse(&position.plan), AgentPath::parse(&position.name))
         else {
             return;
         };
-        self.tell_plan_of(&plan, &place, seat.ask);
+        self.report_agent(&plan, &place, position.ask);
     }
 
-    pub(super) fn tell_plan_of(&mut self, plan: &SessionId, place: &AgentPath, ask: u32) {
+    pub(super) fn report_agent(&mut self, plan: &SessionId, place: &AgentPath, ask: u32) {
         let Some(session) = session_of(&self.world, plan, place, ask) else { return };
         let Some(judged) = session.judged.as_ref().filter(|_| !session.is_asking()) else { return };
         let (verdict, session) = (judged.verdict.kind, session.id.clone());
@@ -247,10 +249,9 @@ impl Owner {
         match run.check_time() {
             TimeCheck::Unlimited => {}
             TimeCheck::Over => self.plan_event(id, &PlanEvent::TimeOver),
-            TimeCheck::LookAgainIn(pause) => {
+            TimeCheck::CheckAgainIn(pause) => {
                 let id = id.clone();
-                let timer = self.bus.call_later(pause, move |owner| owner.plan_time_passed(&id));
-                run.set_timer(Some(timer));
+                run.timer = Some(self.bus.timer(pause, move |owner| owner.plan_time_passed(&id)));
             }
         }
     }
@@ -265,7 +266,7 @@ impl Owner {
     // Recovery.
 
     /// Goes on with the plans of a former daemon.
-    pub(super) fn take_up_plans(&mut self) {
+    pub(super) fn continue_plans(&mut self) {
         let ids: Vec<_> = self.plans.ids().cloned().collect();
         for id in ids {
             let Some(run) = self.plans.get(&id).filter(|run| !run.is_over()) else { continue };
@@ -273,13 +274,13 @@ impl Owner {
                 run.record.state.agents.iter().map(|it| (it.place.clone(), it.asks)).collect();
             self.begin_plan(&id);
             for (place, ask) in agents {
-                self.take_up_agent(&id, place, ask);
+                self.continue_agent(&id, place, ask);
             }
             self.plan_turn(&id);
         }
     }
 
-    fn take_up_agent(&mut self, id: &SessionId, place: AgentPath, ask: u32) {
+    fn continue_agent(&mut self, id: &SessionId, place: AgentPath, ask: u32) {
         let session = session_of(&self.world, id, &place, ask).map(|session| session.id.base());
         let known = self.plans.get(id).and_then(|run| run.record.state.agent(&place));
         let event = match (session, known.map(|agent| &agent.phase)) {
@@ -299,7 +300,7 @@ impl Owner {
         {
             self.save_plan(id);
         }
-        self.tell_plan_of(id, &place, ask);
+        self.report_agent(id, &place, ask);
     }
 }
 

@@ -12,23 +12,22 @@ use std::time::Duration;
 use kennel_core::retry::{NoRetryReason, Retry};
 use kennel_core::{Effect, Event, Judgement, Keyed, RelaunchChanges, Session, StopIntent};
 use kennel_keeper::fault::point;
-use kennel_register::NewEvent;
 use kennel_types::{Judged, Reason, RelaunchState, SessionId, SessionSpec, UsageScope};
 
 use super::Owner;
-use super::step::News;
+use super::step::{NewEvents, new_event};
 use crate::error::ApiError;
 use crate::launch::ids::LaunchIds;
 use crate::launch::request::LaunchRequest;
 use crate::os::blocking::apart;
 use crate::os::clock;
-use crate::owner::bus::Tether;
+use crate::owner::bus::Disconnect;
 use crate::owner::waiters::Waiter;
 use crate::prompt::judge;
 use crate::prompt::settle::{settle, settled_like, usage_scope};
 
 /// How long the client of a tied prompt may take to wait for it, also after a restart of the daemon.
-const TIE: Duration = Duration::from_secs(15);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Whether a prompt is retried, and the effects of that decision.
 type RetryStep = (Result<Retry, NoRetryReason>, Vec<(SessionId, Effect)>);
@@ -58,7 +57,7 @@ impl Owner {
     /// A queued prompt is about to start: it goes on with the conversation of now, not of when it was queued.
     pub(super) fn resettle_prompt(&mut self, id: &SessionId) -> Result<(), ApiError> {
         let asks = self.world.get(id).is_some_and(|session| session.spec.agent.is_some());
-        let Some(runtime) = self.runtimes.get_mut(id).filter(|_| asks) else { return Ok(()) };
+        let Some(runtime) = self.launches.get_mut(id).filter(|_| asks) else { return Ok(()) };
         let Some(mut launch) = runtime.launch.take() else { return Ok(()) };
         let settled = self.settle_prompt(&mut launch);
         if let Some(agent) = &launch.spec.agent {
@@ -66,8 +65,8 @@ impl Owner {
             self.world
                 .resettle(id, RelaunchChanges { argv: launch.spec.argv.clone(), conversation });
         }
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.again = Some(Box::new(launch.once_more()));
+        if let Some(runtime) = self.launches.get_mut(id) {
+            runtime.next_launch = Some(Box::new(launch.for_relaunch()));
             runtime.launch = Some(launch);
         }
         settled
@@ -76,31 +75,31 @@ impl Owner {
     // Clients.
 
     /// The client of a tied prompt must come and wait for it; otherwise the prompt is ended.
-    pub(super) fn expect_tie(&self, id: &SessionId) {
+    pub(super) fn expect_client(&self, id: &SessionId) {
         let tied = |session: &Session| session.spec.agent.as_ref().is_some_and(|it| it.tied);
         if self.world.get(id).is_some_and(tied) {
             let id = id.base();
-            self.bus.call_later(TIE, move |owner| owner.tie_overdue(&id));
+            self.bus.call_later(CLIENT_TIMEOUT, move |owner| owner.prompt_client_overdue(&id));
         }
     }
 
     /// A client waits for a prompt, which ends with the client.
-    pub(super) fn tie_prompt(&mut self, id: &SessionId, tether: Tether) {
+    pub(super) fn stop_prompt_on_disconnect(&mut self, id: &SessionId, disconnect: Disconnect) {
         if self.world.newest(id).is_some_and(|it| it.spec.is_prompt() && it.is_asking()) {
-            self.tethers.add(id);
+            self.prompt_clients.add(id);
         }
-        self.tie(id, tether);
+        self.stop_on_disconnect(id, Some(disconnect));
     }
 
-    fn tie_overdue(&mut self, session: &SessionId) {
-        if self.tethers.contains(session) {
+    fn prompt_client_overdue(&mut self, session: &SessionId) {
+        if self.prompt_clients.contains(session) {
             return;
         }
-        // The client may still wait to be told that the prompt has begun: git can be slow.
+        // The client may still wait for the prompt to begin: git can be slow.
         let newest = self.world.newest(session).map(|newest| &newest.id);
-        let runtime = newest.and_then(|id| self.runtimes.get(id));
+        let runtime = newest.and_then(|id| self.launches.get(id));
         if runtime.is_some_and(|it| it.waiters.iter().any(Waiter::awaits_begin)) {
-            return self.expect_tie(session);
+            return self.expect_client(session);
         }
         self.client_gone(session);
     }
@@ -131,7 +130,7 @@ impl Owner {
         let kind = judged.verdict.kind;
         let spec = self.world.get(id).and_then(|session| session.spec.agent.as_deref());
         let scope = spec.map_or(UsageScope::Attempt, |spec| usage_scope(&spec.seat));
-        let runtimes = &self.runtimes;
+        let runtimes = &self.launches;
         let unrecorded = |id: &SessionId| runtimes.get(id).is_some_and(|runtime| runtime.unsaved);
         let judgement = self.world.judge(id, judged, scope, clock::now_ms(), unrecorded);
         let Some(Judgement { effects, learnt }) = judgement else { return };
@@ -144,43 +143,28 @@ impl Owner {
         self.metrics.judged(kind);
         // One record has both, so that a daemon that finds the verdict need not decide again.
         let decided = self.decide_retry(id);
-        let mut news = News::new();
-        news.entry(id.clone()).or_default().push(NewEvent {
-            time_ms: clock::now_ms(),
-            session: Some(id.clone()),
-            kind: "judged".to_owned(),
-            cause: kind.to_string(),
-            by: None,
-        });
-        for (id, effect) in effects {
-            self.carry_out(&id, effect, &mut news);
-        }
-        for event in news.into_values().flatten() {
-            self.register.log(event);
-        }
+        let event = new_event(Some(id.clone()), "judged", kind.to_string(), None);
+        self.carry_out_with(event, effects);
         point("daemon.judge.judged");
         self.follow_retry(id, decided);
         if !self.world.get(id).is_some_and(Session::is_asking) {
-            self.tethers.remove(id);
+            self.prompt_clients.remove(id);
         }
-        self.settle_again(id);
-        self.tell_waiters(id, None);
-        self.tell_plan(id);
+        self.settle_relaunch(id);
+        self.answer_waiters(id, None);
+        self.report_to_plan(id);
         self.check_queue_soon();
-        self.leave_if_done();
+        self.exit_if_done();
     }
 
     fn follow_retry(&mut self, id: &SessionId, decided: Option<RetryStep>) {
         let Some((decision, effects)) = decided else { return };
-        let mut news = News::new();
-        for (id, effect) in effects {
-            self.carry_out(&id, effect, &mut news);
-        }
+        self.carry_out_all(effects, &mut NewEvents::new());
         let after = match decision {
             Ok(retry) => retry.after,
             Err(why) => {
                 self.note(Some(id.clone()), "not_retried", why.to_string());
-                // A former daemon had decided on a retry, which does not happen: waiting clients are answered.
+                // A former daemon decided on a retry, which does not happen: waiting clients are answered.
                 let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
                 if self.world.get(id).is_some_and(pending) {
                     self.call_off(id, Reason::Stopped { by: format!("the daemon: {why}") });
@@ -189,8 +173,8 @@ impl Owner {
             }
         };
         point("daemon.again.pending");
-        if !self.has_again(id) {
-            return self.give_up_again(id);
+        if !self.can_relaunch(id) {
+            return self.give_up_relaunch(id);
         }
         self.note(Some(id.clone()), "retry_pending", format!("retried in {after:?}"));
         self.arm_restart(id, after);
@@ -199,17 +183,17 @@ impl Owner {
     /// Decides whether a prompt that was judged is retried, and when.
     fn decide_retry(&mut self, id: &SessionId) -> Option<RetryStep> {
         let first = self.world.launches(id).next()?.id.clone();
-        let begun = self.runtimes.get(&first)?.times.created_ms;
+        let begun = self.launches.get(&first)?.times.created_ms;
         let since_first = Duration::from_millis(clock::now_ms().saturating_sub(begun));
         self.world.consider_retry(id, since_first, LaunchIds::jitter())
     }
 
     /// Judges the prompts of a former daemon, and goes on with their retries.
-    pub(super) fn take_up_prompts(&mut self) {
+    pub(super) fn continue_prompts(&mut self) {
         let ids: Vec<_> =
             self.world.sessions().filter(|it| it.is_asking()).map(|it| it.id.clone()).collect();
         for id in ids {
-            self.expect_tie(&id);
+            self.expect_client(&id);
             let Some(session) = self.world.get(&id) else { continue };
             if session.awaits_verdict() {
                 self.judge(&id);
@@ -221,9 +205,9 @@ impl Owner {
     }
 
     /// Ends a queued prompt that can't be asked any more when its turn comes.
-    pub(super) fn turn_down(&mut self, id: &SessionId, refused: &ApiError) {
+    pub(super) fn refuse_queued(&mut self, id: &SessionId, refused: &ApiError) {
         let why = refused.problem().detail;
         let reason = Reason::Failed { code: LaunchFailure::Setup, why };
-        self.happen(id, &Event::StopAsked(StopIntent { grace: None, reason }));
+        self.apply(id, &Event::StopAsked(StopIntent { grace: None, reason }));
     }
 }

@@ -11,7 +11,7 @@ use crate::error::ApiError;
 use crate::launch::admission::LaunchSlot;
 use crate::launch::request::LaunchRequest;
 use crate::os::clock;
-use crate::owner::runtime::Runtime;
+use crate::owner::launches::Runtime;
 use crate::prompt::settle::busy;
 
 /// How often the queue is checked while only the machine holds it up.
@@ -30,13 +30,13 @@ impl Owner {
     }
 
     fn ended_ago(&self, session: &Session, now_ms: u64) -> Option<Duration> {
-        let ended = self.runtimes.get(&session.id)?.times.ended_ms?;
+        let ended = self.launches.get(&session.id)?.times.ended_ms?;
         Some(Duration::from_millis(now_ms.saturating_sub(ended)))
     }
 
     /// Decides where a launch begins; a launch for a busy member is queued or refused.
     pub(super) fn slot_for(&mut self, launch: &LaunchRequest) -> Result<LaunchSlot, ApiError> {
-        let since = |session: &Session| self.runtimes.get(&session.id).map_or(0, Runtime::since_ms);
+        let since = |session: &Session| self.launches.get(&session.id).map_or(0, Runtime::since_ms);
         let agent = launch.spec.agent.as_deref();
         let busy = agent.and_then(|agent| busy(&self.world, agent, since));
         let slot = self.slot_for_relaunch(launch)?;
@@ -89,8 +89,8 @@ impl Owner {
             }
             point("daemon.line.turn_came");
             match self.resettle_prompt(&id) {
-                Ok(()) => self.happen(&id, &Event::TurnCame),
-                Err(refused) => self.turn_down(&id, &refused),
+                Ok(()) => self.apply(&id, &Event::TurnCame),
+                Err(refused) => self.refuse_queued(&id, &refused),
             }
         }
     }

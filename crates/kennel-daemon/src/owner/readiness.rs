@@ -19,7 +19,7 @@ use crate::worktree::tasks;
 impl Owner {
     /// Watches for the sign that a session is ready, with what is left of its time.
     pub(super) fn await_ready(&mut self, id: &SessionId) {
-        let (Some(session), Some(runtime)) = (self.world.get(id), self.runtimes.get_mut(id)) else {
+        let (Some(session), Some(runtime)) = (self.world.get(id), self.launches.get_mut(id)) else {
             return;
         };
         let opened = *runtime.opened.get_or_insert_with(Instant::now);
@@ -31,15 +31,13 @@ impl Owner {
             cwd: PathBuf::from(&session.spec.cwd),
             worktree: tasks::planned(&session.spec),
             folder: self.home.session(id),
-            owner: self.bus.sender(|owner, it: SessionEvent| owner.happen(&it.session, &it.event)),
+            owner: self.bus.sender(|owner, it: SessionEvent| owner.apply(&it.session, &it.event)),
         };
         runtime.watching = Some(watch.begin());
     }
 
     pub(super) fn stop_awaiting(&mut self, id: &SessionId) {
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.watching = None;
-        }
+        self.launches.update(id, |runtime| runtime.watching = None);
     }
 
     /// Applies the report of an agent, if its token is that of a live launch. A refused report changes nothing.
@@ -54,7 +52,7 @@ impl Owner {
         let presented = ReportCredentials { session: &request.session, token };
         let judged = match judge(&self.world, presented) {
             Ok(session) => {
-                self.happen(&session, &Event::Reported(request.report.clone()));
+                self.apply(&session, &Event::Reported(request.report.clone()));
                 self.touch(&session);
                 self.metrics.reports_taken.inc();
                 Ok(())
@@ -74,7 +72,7 @@ impl Owner {
 
     /// An agent that reports is not idle: its keeper restarts the idle time.
     fn touch(&self, id: &SessionId) {
-        if let Some(link) = self.runtimes.get(id).and_then(|runtime| runtime.link.as_ref()) {
+        if let Some(link) = self.launches.link(id) {
             link.send(KeeperRequest::Touch);
         }
     }

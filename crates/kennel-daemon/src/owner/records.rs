@@ -42,7 +42,7 @@ impl SaveRetry {
 impl Owner {
     /// Records a session as it is now, with the events that led to it.
     pub(super) fn save(&mut self, id: &SessionId, events: Vec<NewEvent>, durable: bool) {
-        let (Some(session), Some(runtime)) = (self.world.get(id), self.runtimes.get(id)) else {
+        let (Some(session), Some(runtime)) = (self.world.get(id), self.launches.get(id)) else {
             return;
         };
         let ended = session.has_ended();
@@ -73,14 +73,12 @@ impl Owner {
         if let Err(why) = &result {
             tracing::error!(session = %id, %why, "can't record a session");
         }
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.unsaved = result.is_err();
-        }
+        self.launches.update(id, |runtime| runtime.unsaved = result.is_err());
         match result {
-            Ok(()) if durable => self.happen(id, &Event::Recorded),
+            Ok(()) if durable => self.apply(id, &Event::Recorded),
             Ok(()) => {}
             Err(why) if durable => {
-                self.happen(id, &Event::RecordFailed { why: why.to_string() });
+                self.apply(id, &Event::RecordFailed { why: why.to_string() });
             }
             // The core does not try again.
             Err(_) => self.save_again_later(),
@@ -95,8 +93,7 @@ impl Owner {
 
     /// Tries again all records that failed.
     fn save_again(&mut self) {
-        let unsaved = self.runtimes.iter().filter(|(_, runtime)| runtime.unsaved);
-        let ids: Vec<SessionId> = unsaved.map(|(id, _)| id.clone()).collect();
+        let ids = self.launches.unsaved();
         let members = self.save_members_again();
         for id in &ids {
             self.save(id, Vec::new(), false);

@@ -13,10 +13,10 @@ use kennel_core::Session;
 use kennel_types::{Phase, Reason, SessionId};
 
 use super::Owner;
-use super::runtime::Runtime;
+use super::launches::Runtime;
 use crate::error::{ApiError, ApiErrorKind};
 use crate::launch::request::LaunchRequest;
-use crate::owner::bus::Tether;
+use crate::owner::bus::Disconnect;
 use crate::owner::relaunch::Resume;
 use crate::owner::waiters::Waiter;
 
@@ -30,7 +30,7 @@ impl Owner {
         session.phase == Phase::Queued
             && session.spec.tethered
             && !session.is_stop_wanted()
-            && self.runtimes.get(&session.id).is_some_and(bare)
+            && self.launches.get(&session.id).is_some_and(bare)
     }
 
     pub(super) fn await_client(&self, id: &SessionId) {
@@ -49,7 +49,7 @@ impl Owner {
         &mut self,
         id: &SessionId,
         launch: Box<LaunchRequest>,
-        tether: Option<Tether>,
+        disconnect: Option<Disconnect>,
         waiter: Waiter,
     ) {
         let theirs = |session: &Session| session.spec.asked_by == launch.spec.asked_by;
@@ -57,7 +57,7 @@ impl Owner {
             let text = format!("this request has made no session {id}");
             return waiter.refuse(ApiError::new(ApiErrorKind::NotFound, text));
         }
-        self.rejoin(id, launch, tether);
+        self.rejoin(id, launch, disconnect);
         self.wait(id, waiter);
     }
 
@@ -66,7 +66,7 @@ impl Owner {
         &mut self,
         id: &SessionId,
         mut launch: Box<LaunchRequest>,
-        tether: Option<Tether>,
+        disconnect: Option<Disconnect>,
     ) {
         let Some(session) = self.world.get(id) else { return };
         if !self.is_awaited(session) || session.spec.asked_by != launch.spec.asked_by {
@@ -74,26 +74,22 @@ impl Owner {
         }
         // Earlier decisions stay.
         launch.spec = session.spec.clone();
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.launch = Some(launch);
-        }
+        self.launches.update(id, |runtime| runtime.launch = Some(launch));
         self.note(Some(id.clone()), "rejoined", "its client is back".to_owned());
-        if let Some(tether) = tether {
-            self.tie(id, tether);
-        }
+        self.stop_on_disconnect(id, disconnect);
         self.check_queue_soon();
     }
 
     /// Like [`Owner::rejoin`], for another launch of a session.
     pub(super) fn rejoin_resumed(&mut self, id: &SessionId, resume: Resume) {
-        let Resume { request, given, until, tether, answer, .. } = resume;
+        let Resume { request, given, until, disconnect, answer, .. } = resume;
         let awaited = self.world.get(id).filter(|session| self.is_awaited(session));
         if let Some(session) = awaited.filter(|session| session.spec.asked_by == request.by) {
             match LaunchRequest::resumed(session.spec.clone(), request, given) {
-                Ok(launch) => self.rejoin(id, Box::new(launch), tether),
+                Ok(launch) => self.rejoin(id, Box::new(launch), disconnect),
                 Err(refused) => return drop(answer.send(Err(refused))),
             }
         }
-        self.wait(id, Waiter::until(until, answer));
+        self.wait(id, Waiter::Until(until, answer));
     }
 }

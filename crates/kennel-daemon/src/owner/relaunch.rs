@@ -11,13 +11,13 @@ use rustix::fd::OwnedFd;
 
 use super::Owner;
 use super::create::owed;
-use super::step::News;
+use super::step::NewEvents;
 use crate::error::{Answer, ApiError, or_refuse};
 use crate::launch::admission::LaunchSlot;
 use crate::launch::ids::LaunchIds;
 use crate::launch::request::LaunchRequest;
-use crate::owner::bus::Tether;
-use crate::owner::waiters::{Standing, Waiter};
+use crate::owner::bus::Disconnect;
+use crate::owner::waiters::{SessionProgress, Waiter};
 use crate::prompt::settle::next_attempt;
 
 /// How soon a restart that the machine has no room for is tried again.
@@ -32,7 +32,7 @@ pub(crate) struct Resume {
     /// Its standard input, if the client has handed one over.
     pub(crate) given: Option<OwnedFd>,
     pub(crate) until: Until,
-    pub(crate) tether: Option<Tether>,
+    pub(crate) disconnect: Option<Disconnect>,
     pub(crate) answer: Answer<SessionView>,
 }
 
@@ -72,7 +72,7 @@ impl Owner {
     }
 
     fn relaunch_for(&mut self, after: &SessionId, resume: Resume) {
-        let Resume { reference, request, given, until, tether, answer } = resume;
+        let Resume { reference, request, given, until, disconnect, answer } = resume;
         let ready = self
             .world
             .newest(after)
@@ -94,24 +94,20 @@ impl Owner {
             (Relaunched::Admitted { id, effects }, Ok((launch, _))) => {
                 point("daemon.again.resumed");
                 self.begin(&id, launch, effects, "resumed by a client");
-                self.hand_on(after, &id);
-                if let Some(tether) = tether {
-                    self.tie(&id, tether);
-                }
-                self.wait(&id, Waiter::until(until, answer));
+                self.move_waiters(after, &id);
+                self.stop_on_disconnect(&id, disconnect);
+                self.wait(&id, Waiter::Until(until, answer));
             }
             (Relaunched::Already { id }, prepared) => {
                 let given = prepared.err().flatten();
-                let resume = Resume { reference, request, given, until, tether, answer };
+                let resume = Resume { reference, request, given, until, disconnect, answer };
                 self.rejoin_resumed(&id, resume);
             }
             (Relaunched::Wait { id }, prepared) => {
                 let given = prepared.err().flatten();
                 let request = ResumeRequest { after: Some(after.clone()), ..request };
-                let resume = Resume { reference, request, given, until, tether, answer };
-                if let Some(runtime) = self.runtimes.get_mut(&id) {
-                    runtime.resumers.push(resume);
-                }
+                let resume = Resume { reference, request, given, until, disconnect, answer };
+                self.launches.update(&id, |runtime| runtime.resumers.push(resume));
             }
             (Relaunched::Refused(refusal), _) => drop(answer.send(Err(refusal.into()))),
             // It is admitted only if its former launch is cleaned, and then it was prepared.
@@ -134,7 +130,7 @@ impl Owner {
             return Err(RelaunchRefusal::of_agent(session).into());
         }
         let spec = session.spec.clone();
-        if self.runtimes.get(former).is_none_or(|runtime| runtime.removing) {
+        if self.launches.get(former).is_none_or(|runtime| runtime.removing) {
             return Err(ApiError::conflict(format!("session {former} is being removed")));
         }
         let launch = Box::new(LaunchRequest::resumed(spec, request, given)?);
@@ -143,12 +139,12 @@ impl Owner {
     }
 
     /// Repeats the requests for another launch that came while this one was about to end.
-    pub(super) fn tell_resumers(&mut self, id: &SessionId, standing: Standing) {
+    pub(super) fn repeat_resumes(&mut self, id: &SessionId, progress: SessionProgress) {
         let lost = self.world.get(id).is_some_and(|session| session.phase == Phase::Lost);
-        if !lost && !matches!(standing, Standing::Over | Standing::Resting) {
+        if !lost && !matches!(progress, SessionProgress::Over | SessionProgress::Relaunching) {
             return;
         }
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let Some(runtime) = self.launches.get_mut(id) else { return };
         for resume in std::mem::take(&mut runtime.resumers) {
             self.bus.call(move |owner| owner.resume(resume));
         }
@@ -157,7 +153,7 @@ impl Owner {
     // The restart policy.
 
     /// Goes on with what a former daemon left: the queue, and pauses before further launches.
-    pub(super) fn take_up(&mut self) {
+    pub(super) fn continue_restored(&mut self) {
         let queued = self.world.sessions().filter(|s| s.phase == Phase::Queued);
         let queued: Vec<_> = queued.map(|session| session.id.clone()).collect();
         for id in &queued {
@@ -173,20 +169,20 @@ impl Owner {
         for id in &ended {
             self.consider_restart(id);
         }
-        self.take_up_prompts();
-        self.take_up_plans();
+        self.continue_prompts();
+        self.continue_plans();
         for id in &ended {
-            self.settle_again(id);
+            self.settle_relaunch(id);
         }
         self.check_queue_soon();
     }
 
     fn has_launch(&self, id: &SessionId) -> bool {
-        self.runtimes.get(id).is_some_and(|runtime| runtime.launch.is_some())
+        self.launches.get(id).is_some_and(|runtime| runtime.launch.is_some())
     }
 
     pub(super) fn call_off(&mut self, id: &SessionId, reason: Reason) {
-        self.happen(id, &Event::StopAsked(StopIntent { grace: None, reason }));
+        self.apply(id, &Event::StopAsked(StopIntent { grace: None, reason }));
     }
 
     /// A launch was cleaned up: decides whether another one follows by itself, and when.
@@ -204,26 +200,23 @@ impl Owner {
         }
         let ran = self.ran(id);
         let (decision, effects) = self.world.consider_restart(id, ran);
-        let mut news = News::new();
-        for (id, effect) in effects {
-            self.carry_out(&id, effect, &mut news);
-        }
+        self.carry_out_all(effects, &mut NewEvents::new());
         let Ok(after) = decision else { return };
         point("daemon.again.pending");
-        if !self.has_again(id) {
-            return self.give_up_again(id);
+        if !self.can_relaunch(id) {
+            return self.give_up_relaunch(id);
         }
         self.note(Some(id.clone()), "restart_pending", format!("relaunched in {after:?}"));
         self.arm_restart(id, after);
     }
 
     /// Whether everything that another launch needs is there.
-    pub(super) fn has_again(&self, id: &SessionId) -> bool {
-        self.runtimes.get(id).is_some_and(|runtime| runtime.again.is_some())
+    pub(super) fn can_relaunch(&self, id: &SessionId) -> bool {
+        self.launches.get(id).is_some_and(|runtime| runtime.next_launch.is_some())
     }
 
     /// It is not: it was lost with a former daemon.
-    pub(super) fn give_up_again(&mut self, id: &SessionId) {
+    pub(super) fn give_up_relaunch(&mut self, id: &SessionId) {
         let by = format!("the daemon: {LOST_ENVIRONMENT}");
         self.note(Some(id.clone()), "not_restarted", LOST_ENVIRONMENT.to_owned());
         self.call_off(id, Reason::Stopped { by });
@@ -231,7 +224,7 @@ impl Owner {
 
     /// How long the program of a launch ran.
     fn ran(&self, id: &SessionId) -> Duration {
-        let times = self.runtimes.get(id).map(|runtime| runtime.times).unwrap_or_default();
+        let times = self.launches.get(id).map(|runtime| runtime.times).unwrap_or_default();
         let (Some(started), Some(ended)) = (times.started_ms, times.ended_ms) else {
             return Duration::ZERO;
         };
@@ -241,11 +234,8 @@ impl Owner {
     /// Starts the pause before another launch. Time in which the machine sleeps does not count.
     pub(super) fn arm_restart(&mut self, id: &SessionId, after: Duration) {
         let session = id.clone();
-        let timer = self.bus.call_later(after, move |owner| owner.restart_due(&session));
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
-        if let Some(former) = runtime.restart.replace(timer) {
-            former.abort();
-        }
+        let timer = self.bus.timer(after, move |owner| owner.restart_due(&session));
+        self.launches.update(id, |runtime| runtime.restart = Some(timer));
     }
 
     /// The pause is over.
@@ -255,8 +245,8 @@ impl Owner {
         if session.relaunch != RelaunchState::Pending || self.shutdown.is_under_way() {
             return;
         }
-        let again = self.runtimes.get(id).and_then(|runtime| runtime.again.as_ref());
-        let Some(mut launch) = again.map(|launch| Box::new(launch.once_more())) else { return };
+        let again = self.launches.get(id).and_then(|runtime| runtime.next_launch.as_ref());
+        let Some(mut launch) = again.map(|launch| Box::new(launch.for_relaunch())) else { return };
         let attempt = next_attempt(session);
         // There is no client to refuse: it waits for its turn.
         launch.queue = true;
@@ -292,7 +282,7 @@ impl Owner {
                     self.metrics.restarts.inc();
                 }
                 self.begin(&next, launch, effects, "relaunched because the last launch failed");
-                self.hand_on(id, &next);
+                self.move_waiters(id, &next);
             }
             Relaunched::Already { .. } | Relaunched::Wait { .. } => {}
             Relaunched::Refused(RelaunchRefusal::CalledOff(_)) => {}
@@ -304,27 +294,22 @@ impl Owner {
     }
 
     /// Clients that wait for the end of a session wait for that of its next launch.
-    fn hand_on(&mut self, from: &SessionId, to: &SessionId) {
-        let former = self.runtimes.get_mut(from);
+    fn move_waiters(&mut self, from: &SessionId, to: &SessionId) {
+        let former = self.launches.get_mut(from);
         let waiters = former.map(|runtime| std::mem::take(&mut runtime.waiters));
-        if let Some(runtime) = self.runtimes.get_mut(to) {
-            runtime.waiters.extend(waiters.into_iter().flatten());
-        }
-        self.settle_again(from);
+        self.launches.update(to, |runtime| runtime.waiters.extend(waiters.into_iter().flatten()));
+        self.settle_relaunch(from);
     }
 
     /// Drops what no further launch needs.
-    pub(super) fn settle_again(&mut self, id: &SessionId) {
+    pub(super) fn settle_relaunch(&mut self, id: &SessionId) {
         let Some(session) = self.world.get(id) else { return };
         let pending = session.relaunch == RelaunchState::Pending || session.awaits_verdict();
         if session.phase != Phase::Cleaned || pending {
             return;
         }
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
-        runtime.again = None;
-        if let Some(timer) = runtime.restart.take() {
-            timer.abort();
-        }
+        let Some(runtime) = self.launches.get_mut(id) else { return };
+        (runtime.next_launch, runtime.restart) = (None, None);
         self.delete_stored(id);
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use kennel_core::{RemoveSessionError, Writing};
 use kennel_keeper::fault::point;
-use kennel_register::{NewEvent, Retention, WriteError};
+use kennel_register::{Retention, WriteError};
 use kennel_types::api::PruneResponse;
 use kennel_types::{Phase, RelaunchState, SessionId};
 use tokio::task::spawn_blocking;
 
 use super::Owner;
+use super::step::new_event;
 use crate::error::{Answer, ApiError, or_refuse};
-use crate::os::clock;
 use crate::recover::clean_up::remove_folder;
 use crate::worktree::worktrees::kept_path;
 
@@ -70,7 +70,7 @@ impl Owner {
         answer: Answer<PruneResponse>,
     ) {
         let old = |id: &SessionId| {
-            let ended = self.runtimes.get(id).and_then(|runtime| runtime.times.ended_ms);
+            let ended = self.launches.get(id).and_then(|runtime| runtime.times.ended_ms);
             before_ms.is_none_or(|before| ended.is_none_or(|ended| ended < before))
         };
         // A session is as old as its latest launch.
@@ -131,7 +131,7 @@ impl Owner {
                 "`kennel worktrees rm {id}` removes it, or says what would be lost"
             )));
         }
-        if self.runtimes.get(id).is_some_and(|runtime| runtime.removing) {
+        if self.launches.get(id).is_some_and(|runtime| runtime.removing) {
             return Err(ApiError::conflict(format!("session {id} is being removed")));
         }
         Ok(())
@@ -139,9 +139,7 @@ impl Owner {
 
     fn remove_folders(&mut self, ids: Vec<SessionId>, done: RemovalDone) {
         for id in &ids {
-            if let Some(runtime) = self.runtimes.get_mut(id) {
-                runtime.removing = true;
-            }
+            self.launches.update(id, |runtime| runtime.removing = true);
         }
         let (bus, home) = (self.bus.clone(), self.home.clone());
         spawn_blocking(move || {
@@ -167,22 +165,18 @@ impl Owner {
         let elder_left = |id: &SessionId| {
             failed.iter().any(|(other, _)| other.is_same_session(id) && other < id)
         };
-        for id in removed.extract_if(.., |id| elder_left(id)) {
-            if let Some(runtime) = self.runtimes.get_mut(&id) {
-                runtime.removing = false;
-            }
-        }
+        let not_removed: Vec<_> = removed.extract_if(.., |id| elder_left(id)).collect();
         for (id, why) in &failed {
             tracing::warn!(session = %id, %why, "can't remove the folder of a session");
-            if let Some(runtime) = self.runtimes.get_mut(id) {
-                runtime.removing = false;
-            }
+        }
+        for id in not_removed.iter().chain(failed.iter().map(|(id, _)| id)) {
+            self.launches.update(id, |runtime| runtime.removing = false);
         }
         for id in &removed {
             if let Err(error) = self.world.remove(id) {
                 tracing::error!(%error, "can't remove a session from the live set");
             }
-            self.runtimes.remove(id);
+            self.launches.remove(id);
         }
         let result = match failed.first() {
             Some((id, why)) => Err(ApiError::internal(format!("session {id}: {why}"))),
@@ -191,13 +185,8 @@ impl Owner {
         if removed.is_empty() {
             return done(removed, result);
         }
-        let event = NewEvent {
-            time_ms: clock::now_ms(),
-            session: removed.first().filter(|_| removed.len() == 1).cloned(),
-            kind: "removed".to_owned(),
-            cause: listed(&removed),
-            by: None,
-        };
+        let only = removed.first().filter(|_| removed.len() == 1).cloned();
+        let event = new_event(only, "removed", listed(&removed), None);
         let answer = self.register.remove(removed.clone(), event);
         tokio::spawn(async move {
             let written = answer.await.unwrap_or(Err(WriteError::Closed));

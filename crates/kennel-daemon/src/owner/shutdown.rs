@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use kennel_core::{DesiredState, Event, Session, StopIntent};
 use kennel_keeper::fault::point;
 use kennel_keeper::protocol::YardRequest;
-use kennel_types::api::{ShutdownLine, StopResponse, StopResult};
+use kennel_types::api::{ShutdownLine, StopResponse};
 use kennel_types::{Phase, Reason, SessionId, StartedBy};
 
 use super::Owner;
-use super::runtime::Before;
-use crate::owner::waiters::{ShutdownLines, Standing, stop_answer};
+use super::launches::Before;
+use crate::owner::waiters::{SessionProgress, ShutdownLines, stop_answer};
 
 /// How long ending all sessions may take beyond the longest grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(15);
@@ -28,9 +28,9 @@ const SETTLING: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum ExitReason {
-    /// It was told to end all sessions; the yard exits too.
+    /// A client or a signal ended all sessions; the yard exits too.
     Stopped,
-    /// It was told to exit without ending the sessions; the yard stays and starts no new daemon.
+    /// A client requested an exit that keeps the sessions; the yard stays and starts no new daemon.
     Kept,
     /// It makes room for the next daemon, which the yard starts at once.
     Replaced,
@@ -212,23 +212,19 @@ impl Owner {
         point("daemon.leave.drain");
         self.note(None, "daemon_leaving", "sessions keep running".to_owned());
         self.arm_shutdown(SETTLING);
-        self.leave_if_done();
+        self.exit_if_done();
     }
 
     /// Sets the deadline; an earlier one no longer counts.
     fn arm_shutdown(&mut self, limit: Duration) {
         let number = self.keepers.next_number();
         self.shutdown.deadline = number;
-        self.bus.call_later(limit, move |owner| owner.leave_overdue(number));
+        self.bus.call_later(limit, move |owner| owner.shutdown_overdue(number));
     }
 
     /// A session's state has changed during a shutdown.
-    pub(super) fn told_while_leaving(&mut self, id: &SessionId, standing: Standing) {
-        let result = match standing {
-            Standing::Over | Standing::Resting => StopResult::Stopped,
-            Standing::Stuck => StopResult::StillAlive,
-            Standing::Open | Standing::InLine | Standing::Running | Standing::Ready => return,
-        };
+    pub(super) fn report_shutdown_progress(&mut self, id: &SessionId, progress: SessionProgress) {
+        let Some(result) = progress.stop_result() else { return };
         if !self.shutdown.pending().is_some_and(|pending| pending.contains(id)) {
             return;
         }
@@ -237,28 +233,28 @@ impl Owner {
     }
 
     /// Exits if nothing is left to wait for.
-    pub(super) fn leave_if_done(&mut self) {
+    pub(super) fn exit_if_done(&mut self) {
         // A queued session can wait for the next daemon.
         let under_way = |phase| phase != Phase::Queued && phase < Phase::Running;
         let world = &self.world;
         let any = || world.sessions().any(|session| under_way(session.phase));
         if self.shutdown.is_complete(any) {
-            self.leave_now();
+            self.exit_now();
         }
     }
 
-    fn leave_overdue(&mut self, number: u64) {
+    fn shutdown_overdue(&mut self, number: u64) {
         if self.shutdown.deadline != number {
             return;
         }
         for id in self.shutdown.pending().cloned().unwrap_or_default() {
             tracing::warn!(session = %id, "still alive at the end of the shutdown");
-            self.told_while_leaving(&id, Standing::Stuck);
+            self.report_shutdown_progress(&id, SessionProgress::Stuck);
         }
-        self.leave_now();
+        self.exit_now();
     }
 
-    fn leave_now(&mut self) {
+    fn exit_now(&mut self) {
         let Some(LastSteps { reason, request, lines }) = self.shutdown.complete() else { return };
         point("daemon.leave.now");
         if let Some(request) = request {
@@ -277,6 +273,8 @@ mod tests {
     use kennel_types::{IdMaker, LaunchToken};
     use tokio::sync::mpsc;
 
+    use kennel_types::api::StopResult;
+
     use super::*;
     use crate::launch::request::tests::request;
     use crate::owner::view;
@@ -293,7 +291,7 @@ mod tests {
     fn a_stop_ends_when_every_session_has_settled_and_reports_each_once() {
         let mut ids = IdMaker::default();
         let (first, second) = (ids.next(1, 1), ids.next(2, 2));
-        let (lines, mut told) = mpsc::unbounded_channel();
+        let (lines, mut reported) = mpsc::unbounded_channel();
         let mut shutdown = Shutdown::default();
         shutdown.begin_stop(HashSet::from([first.clone(), second.clone()]), Some(lines));
         assert!(shutdown.is_under_way() && !shutdown.is_complete(|| false));
@@ -302,7 +300,7 @@ mod tests {
         assert!(!shutdown.is_complete(|| false));
         shutdown.settled(&second, answer(&second));
         assert!(shutdown.is_complete(|| true), "launches are ended, not awaited");
-        assert_eq!(std::iter::from_fn(|| told.try_recv().ok()).count(), 2);
+        assert_eq!(std::iter::from_fn(|| reported.try_recv().ok()).count(), 2);
         let steps = shutdown.complete().unwrap();
         assert_eq!((steps.reason, steps.lines.len()), (ExitReason::Stopped, 1));
         assert_eq!(steps.request, Some(YardRequest::Leave));

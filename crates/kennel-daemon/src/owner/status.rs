@@ -21,7 +21,7 @@ pub(crate) struct Health {
 
 /// A session, and whether it has a keeper that can be asked for its usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Penned {
+pub(crate) struct SessionPen {
     pub(crate) id: SessionId,
     pub(crate) name: Option<String>,
     pub(crate) phase: Phase,
@@ -53,26 +53,30 @@ impl Owner {
     }
 
     /// Returns the pen of one session, or those of all live ones.
-    pub(crate) fn pens(&self, reference: Option<&str>) -> Result<Vec<Penned>, ApiError> {
+    pub(crate) fn pens(&self, reference: Option<&str>) -> Result<Vec<SessionPen>, ApiError> {
         match reference {
             Some(reference) => {
                 let id = self.find(reference)?;
-                Ok(self.world.get(&id).map(|session| self.penned(session)).into_iter().collect())
+                Ok(self
+                    .world
+                    .get(&id)
+                    .map(|session| self.session_pen(session))
+                    .into_iter()
+                    .collect())
             }
             None => {
                 let live = self.world.sessions().filter(|session| !session.has_ended());
-                Ok(live.map(|session| self.penned(session)).collect())
+                Ok(live.map(|session| self.session_pen(session)).collect())
             }
         }
     }
 
-    fn penned(&self, session: &Session) -> Penned {
-        let runtime = self.runtimes.get(&session.id);
-        Penned {
+    fn session_pen(&self, session: &Session) -> SessionPen {
+        SessionPen {
             id: session.id.clone(),
             name: session.spec.name.clone(),
             phase: session.phase,
-            has_keeper: runtime.is_some_and(|runtime| runtime.keeper_pid.is_some()),
+            has_keeper: self.launches.keeper_pid(&session.id).is_some(),
         }
     }
 }

@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-use kennel_core::{Effect, Event};
+use kennel_core::{Effect, Event, Session};
 use kennel_keeper::fault::point;
 use kennel_register::{NewEvent, SessionRecord};
 use kennel_types::{AgentReport, Phase, RelaunchState, SessionId, SessionView};
 
 use super::Owner;
-use super::runtime::{Before, Runtime};
+use super::launches::{Before, Runtime};
 use crate::keeper::translate;
 use crate::os::clock;
 use crate::owner::view;
-use crate::owner::waiters::{self, Standing};
+use crate::owner::waiters::{self, SessionProgress};
 
 /// What happened to sessions in one step, for the event log.
-pub(super) type News = HashMap<SessionId, Vec<NewEvent>>;
+pub(super) type NewEvents = HashMap<SessionId, Vec<NewEvent>>;
 /// The state of sessions before a step.
 pub(super) type Watched = Vec<(SessionId, Before)>;
 
@@ -25,14 +25,11 @@ impl Owner {
         point("daemon.adopt.begun");
         let mut watched = Vec::new();
         for SessionRecord { session, times } in &sessions {
-            let id = session.id.clone();
-            watched.push((id.clone(), Before::from(session)));
-            self.runtimes.insert(id.clone(), Runtime::new(*times));
+            watched.push((session.id.clone(), Before::from(session)));
+            self.launches.insert(&session.id, Runtime::new(*times));
             if session.is_live() {
                 self.admission.add(session.phase);
-                if session.spec.parent.is_some() {
-                    self.children.insert(id);
-                }
+                self.launches.add_child(session);
             }
         }
         let effects = self.world.restore(sessions.into_iter().map(|stored| stored.session));
@@ -43,7 +40,7 @@ impl Owner {
     }
 
     /// Applies an event to a session.
-    pub(super) fn happen(&mut self, id: &SessionId, event: &Event) {
+    pub(super) fn apply(&mut self, id: &SessionId, event: &Event) {
         let watched = self.watch(id);
         let effects = self.world.step(id, event);
         self.follow(event, watched, effects);
@@ -51,8 +48,7 @@ impl Owner {
 
     /// Returns the state of the sessions that a step of this one can change.
     fn watch(&self, id: &SessionId) -> Watched {
-        let children = self.children.iter().filter(|child| *child != id);
-        let ids = std::iter::once(id).chain(children);
+        let ids = self.launches.affected_by(id);
         ids.filter_map(|id| Some((id.clone(), Before::from(self.world.get(id)?)))).collect()
     }
 
@@ -64,41 +60,54 @@ impl Owner {
         effects: Vec<(SessionId, Effect)>,
     ) {
         self.count_event(event, &effects);
-        let mut news = News::new();
+        let mut news = NewEvents::new();
         if let (Some(kind), Some((id, _))) = (kind_of(event, &effects), watched.first()) {
-            self.report(&mut news, id, kind, event);
+            report(&mut news, id, kind, event);
         }
         for (id, before) in &watched {
             self.count_step(id, *before, event);
             self.notice(&mut news, id, *before, event);
         }
-        for (id, effect) in effects {
-            self.carry_out(&id, effect, &mut news);
-        }
+        self.carry_out_all(effects, &mut news);
         for (id, before) in &watched {
-            self.look_ahead(id, *before);
+            self.decide_next(id, *before);
         }
         for event in news.into_values().flatten() {
             self.register.log(event);
         }
         for (id, _) in watched {
-            self.tell_waiters(&id, Some(event));
+            self.answer_waiters(&id, Some(event));
         }
-        self.leave_if_done();
+        self.exit_if_done();
     }
 
-    fn report(&self, news: &mut News, id: &SessionId, kind: &str, event: &Event) {
-        news.entry(id.clone()).or_default().push(NewEvent {
-            time_ms: clock::now_ms(),
-            session: Some(id.clone()),
-            kind: kind.to_owned(),
-            cause: translate::cause(event),
-            by: translate::by(event),
-        });
+    /// Carries out effects. The first record of the session includes this entry of the event log.
+    pub(super) fn carry_out_with(&mut self, event: NewEvent, effects: Vec<(SessionId, Effect)>) {
+        let session = event.session.clone();
+        let mut news: NewEvents = session.map(|id| (id, vec![event])).into_iter().collect();
+        self.carry_out_all(effects, &mut news);
+        for event in news.into_values().flatten() {
+            self.register.log(event);
+        }
+    }
+
+    pub(super) fn carry_out_all(
+        &mut self,
+        effects: Vec<(SessionId, Effect)>,
+        news: &mut NewEvents,
+    ) {
+        for (id, effect) in effects {
+            self.carry_out(&id, effect, news);
+        }
+    }
+
+    /// Whether a session has ended, or was removed.
+    pub(super) fn has_ended(&self, id: &SessionId) -> bool {
+        self.world.get(id).is_none_or(Session::has_ended)
     }
 
     /// Records what a step has changed.
-    fn notice(&mut self, news: &mut News, id: &SessionId, before: Before, event: &Event) {
+    fn notice(&mut self, news: &mut NewEvents, id: &SessionId, before: Before, event: &Event) {
         let Some(session) = self.world.get(id) else { return };
         let now = Before::from(session);
         if now == before {
@@ -106,19 +115,19 @@ impl Owner {
         }
         let (ended, live) = (session.has_ended(), session.is_live());
         if now.stop_wanted && !before.stop_wanted {
-            self.report(news, id, "wanted_stopped", event);
-            self.call_off_making(id);
+            report(news, id, "wanted_stopped", event);
+            self.cancel_worktree(id);
         }
         if now.phase == before.phase {
             return;
         }
         // One step may pass two phases: reaped and cleaned share a record.
         if now.phase == Phase::Cleaned && before.phase < Phase::Reaped && !was_forgotten(event) {
-            self.report(news, id, phase_name(Phase::Reaped), event);
+            report(news, id, Phase::Reaped.name(), event);
         }
-        self.report(news, id, phase_name(now.phase), event);
+        report(news, id, now.phase.name(), event);
         log_phase(id, now.phase, event);
-        if let Some(runtime) = self.runtimes.get_mut(id) {
+        if let Some(runtime) = self.launches.get_mut(id) {
             runtime.made_progress();
             let times = &mut runtime.times;
             if now.phase == Phase::Running && matches!(event, Event::Opened) {
@@ -126,14 +135,14 @@ impl Owner {
             }
             if ended {
                 times.note_end(runtime.ended_ms.unwrap_or_else(clock::now_ms));
-                runtime.let_go();
+                runtime.release();
             }
         }
         if !live {
-            if self.runtimes.get(id).is_some_and(|runtime| runtime.link.is_none()) {
+            if self.launches.link(id).is_none() {
                 self.forget_keeper(id);
             }
-            self.children.remove(id);
+            self.launches.remove_child(id);
             self.admission.has_ended();
             if self.retention.one_more_ended() {
                 self.bus.call(Self::trim);
@@ -142,7 +151,7 @@ impl Owner {
     }
 
     /// Decides what follows a step: a relaunch, a verdict, the next session in the queue.
-    fn look_ahead(&mut self, id: &SessionId, before: Before) {
+    fn decide_next(&mut self, id: &SessionId, before: Before) {
         let Some(session) = self.world.get(id) else { return };
         let (now, awaits_verdict) = (session.phase, session.awaits_verdict());
         if now != before.phase {
@@ -160,40 +169,40 @@ impl Owner {
         if awaits_verdict && !before.awaits_verdict {
             self.judge(id);
         }
-        self.settle_again(id);
-        self.called_off_if_so(id);
+        self.settle_relaunch(id);
+        self.finish_if_called_off(id);
     }
 
     /// A prompt is over when its next attempt is cancelled during the pause: no phase shows that.
-    fn called_off_if_so(&mut self, id: &SessionId) {
+    fn finish_if_called_off(&mut self, id: &SessionId) {
         let over = self.world.get(id).is_some_and(|session| {
             let called_off = matches!(session.relaunch, RelaunchState::CalledOff { .. });
             called_off && session.judged.is_some() && !session.is_asking()
         });
         if over {
-            self.tell_plan(id);
+            self.report_to_plan(id);
             self.check_queue_soon();
         }
     }
 
     /// Answers the waiters for which the session has come far enough.
-    pub(super) fn tell_waiters(&mut self, id: &SessionId, event: Option<&Event>) {
+    pub(super) fn answer_waiters(&mut self, id: &SessionId, event: Option<&Event>) {
         let Some(session) = self.world.get(id) else { return };
-        let standing = waiters::standing(session, event);
-        if standing == Standing::Open {
+        let progress = waiters::progress(session, event);
+        if progress == SessionProgress::Open {
             return;
         }
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let Some(runtime) = self.launches.get_mut(id) else { return };
         let due: Vec<_> =
-            runtime.waiters.extract_if(.., |waiter| waiter.is_due(standing)).collect();
+            runtime.waiters.extract_if(.., |waiter| waiter.is_due(progress)).collect();
         let view = if due.is_empty() { None } else { self.view(id) };
         if let Some(view) = view {
             for waiter in due {
-                waiter.tell(view.clone(), standing);
+                waiter.answer(view.clone(), progress);
             }
         }
-        self.tell_resumers(id, standing);
-        self.told_while_leaving(id, standing);
+        self.repeat_resumes(id, progress);
+        self.report_shutdown_progress(id, progress);
     }
 
     /// Returns what clients see of a session.
@@ -208,7 +217,7 @@ impl Owner {
     /// Like [`Owner::view`], without the position in the queue, which is expensive to find.
     pub(super) fn view_without_position(&self, id: &SessionId) -> Option<SessionView> {
         let session = self.world.get(id)?;
-        let runtime = self.runtimes.get(id)?;
+        let runtime = self.launches.get(id)?;
         let folder = self.home.session(id);
         let mut view = view::session(session, runtime.times, &folder, runtime.unsaved);
         view.kept = self.world.kept_by(id).cloned().collect();
@@ -217,7 +226,7 @@ impl Owner {
         Some(view)
     }
 
-    /// Returns how many launches the session of this launch has had.
+    /// Returns how many launches there are of this session.
     pub(super) fn launches_of(&self, id: &SessionId) -> u32 {
         self.world.newest(id).map_or(1, |newest| newest.id.attempt())
     }
@@ -225,14 +234,28 @@ impl Owner {
     /// Adds an entry to the event log that is not a step of a session.
     pub(crate) fn note(&self, session: Option<SessionId>, kind: &str, cause: String) {
         tracing::info!(session = session.as_ref().map(SessionId::as_str), kind, "{cause}");
-        let (time_ms, kind) = (clock::now_ms(), kind.to_owned());
-        self.register.log(NewEvent { time_ms, session, kind, cause, by: None });
+        self.register.log(new_event(session, kind, cause, None));
     }
+}
+
+/// Returns an entry of the event log about what happens now.
+pub(super) fn new_event(
+    session: Option<SessionId>,
+    kind: &str,
+    cause: String,
+    by: Option<String>,
+) -> NewEvent {
+    NewEvent { time_ms: clock::now_ms(), session, kind: kind.to_owned(), cause, by }
+}
+
+fn report(news: &mut NewEvents, id: &SessionId, kind: &str, event: &Event) {
+    let entry = new_event(Some(id.clone()), kind, translate::cause(event), translate::by(event));
+    news.entry(id.clone()).or_default().push(entry);
 }
 
 /// Every phase is in the event log; the daemon's own log has only what is unusual.
 fn log_phase(id: &SessionId, phase: Phase, event: &Event) {
-    let (session, name) = (id.as_str(), phase_name(phase));
+    let (session, name) = (id.as_str(), phase.name());
     match phase {
         Phase::Lost => tracing::warn!(session, phase = name, "{}", translate::cause(event)),
         _ => tracing::debug!(session, phase = name, "{}", translate::cause(event)),
@@ -262,11 +285,6 @@ fn kind_of(event: &Event, effects: &[(SessionId, Effect)]) -> Option<&'static st
     }
 }
 
-/// Returns the name of a phase, as clients see it.
-pub(crate) fn phase_name(phase: Phase) -> &'static str {
-    phase.name()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,7 +293,7 @@ mod tests {
     fn phase_names_are_those_of_the_api() {
         for phase in [Phase::Reserved, Phase::Stopping, Phase::Lost, Phase::Cleaned] {
             let shown = serde_json::to_string(&phase).unwrap();
-            assert_eq!(shown, format!("{:?}", phase_name(phase)));
+            assert_eq!(shown, format!("{:?}", phase.name()));
         }
     }
 }

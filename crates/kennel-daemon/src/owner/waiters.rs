@@ -17,15 +17,9 @@ pub(crate) type ShutdownLines = mpsc::UnboundedSender<ShutdownLine>;
 /// A client that waits.
 #[derive(Debug)]
 pub(crate) enum Waiter {
-    /// Until it is on record, and queued or running, or will not be.
-    Accepted(Answer<SessionView>),
-    /// Until it runs, or will not.
-    Started(Answer<SessionView>),
-    /// Until it is ready, or will not be.
-    Ready(Answer<SessionView>),
-    /// Until it is over.
-    Settled(Answer<SessionView>),
-    /// Until it is over, or can't be ended for now.
+    /// Waits until the session has come this far, or will not.
+    Until(Until, Answer<SessionView>),
+    /// Waits until the session is over, or can't be ended for now.
     Stopped {
         answer: Answer<StopResponse>,
         since: Instant,
@@ -34,13 +28,13 @@ pub(crate) enum Waiter {
     },
 }
 
-/// How far a session has come, for those who wait.
+/// How far a session has come, for clients that wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(super) enum SessionProgress {
     /// Nothing is decided.
     Open,
     /// It is queued, and that is on record.
-    InLine,
+    Queued,
     /// The program runs.
     Running,
     /// It runs, and is ready if that was requested.
@@ -48,34 +42,49 @@ pub(crate) enum Standing {
     /// It can't be ended for now.
     Stuck,
     /// This launch is over, and another one follows by itself.
-    Resting,
+    Relaunching,
     /// It is over.
     Over,
 }
 
-/// Returns how far a session has come after this event.
-pub(crate) fn standing(session: &Session, event: Option<&Event>) -> Standing {
-    let writing = matches!(session.underway.writing, Writing::UnderWay { .. });
-    let stubborn = session.owed.iter().any(|owed| owed.failures > 0);
-    match session.phase {
-        Phase::Queued if !writing && !session.is_stop_wanted() => Standing::InLine,
-        Phase::Cleaned if session.relaunch == RelaunchState::Pending => Standing::Resting,
-        // A prompt is over with its verdict, even if something can't be removed.
-        Phase::Reaped | Phase::Cleaned if session.is_asking() => Standing::Open,
-        // The last record is being written.
-        Phase::Cleaned if !writing => Standing::Over,
-        // No client waits for what can't be removed for now.
-        Phase::Reaped if stubborn && !writing => Standing::Over,
-        Phase::Lost => Standing::Stuck,
-        Phase::Reaped | Phase::Cleaned => Standing::Open,
-        Phase::Running if session.ready == ReadyState::Waiting => Standing::Running,
-        Phase::Running => Standing::Ready,
-        _ if session.is_stop_wanted() && event.is_some_and(tells_of_survivors) => Standing::Stuck,
-        _ => Standing::Open,
+impl SessionProgress {
+    /// Returns the result of a stop request, if that is decided.
+    pub(super) fn stop_result(self) -> Option<StopResult> {
+        match self {
+            Self::Over | Self::Relaunching => Some(StopResult::Stopped),
+            Self::Stuck => Some(StopResult::StillAlive),
+            Self::Open | Self::Queued | Self::Running | Self::Ready => None,
+        }
     }
 }
 
-fn tells_of_survivors(event: &Event) -> bool {
+/// Returns how far a session has come after this event.
+pub(super) fn progress(session: &Session, event: Option<&Event>) -> SessionProgress {
+    let writing = matches!(session.underway.writing, Writing::UnderWay { .. });
+    let stubborn = session.owed.iter().any(|owed| owed.failures > 0);
+    match session.phase {
+        Phase::Queued if !writing && !session.is_stop_wanted() => SessionProgress::Queued,
+        Phase::Cleaned if session.relaunch == RelaunchState::Pending => {
+            SessionProgress::Relaunching
+        }
+        // A prompt is over with its verdict, even if something can't be removed.
+        Phase::Reaped | Phase::Cleaned if session.is_asking() => SessionProgress::Open,
+        // The last record is being written.
+        Phase::Cleaned if !writing => SessionProgress::Over,
+        // No client waits for what can't be removed for now.
+        Phase::Reaped if stubborn && !writing => SessionProgress::Over,
+        Phase::Lost => SessionProgress::Stuck,
+        Phase::Reaped | Phase::Cleaned => SessionProgress::Open,
+        Phase::Running if session.ready == ReadyState::Waiting => SessionProgress::Running,
+        Phase::Running => SessionProgress::Ready,
+        _ if session.is_stop_wanted() && event.is_some_and(reports_survivors) => {
+            SessionProgress::Stuck
+        }
+        _ => SessionProgress::Open,
+    }
+}
+
+fn reports_survivors(event: &Event) -> bool {
     match event {
         Event::StillAlive { survivors } | Event::PenEnded(PenEnd::StillAlive { survivors }) => {
             !survivors.is_empty()
@@ -86,80 +95,51 @@ fn tells_of_survivors(event: &Event) -> bool {
 }
 
 impl Waiter {
-    pub(crate) fn until(until: Until, answer: Answer<SessionView>) -> Self {
-        match until {
-            Until::Accepted => Self::Accepted(answer),
-            Until::Started => Self::Started(answer),
-            Until::Ready => Self::Ready(answer),
-            Until::Over => Self::Settled(answer),
-        }
-    }
-
     /// Whether the session has come as far as this waiter wants.
-    pub(crate) fn is_due(&self, standing: Standing) -> bool {
+    pub(super) fn is_due(&self, progress: SessionProgress) -> bool {
+        use SessionProgress::{Open, Over, Queued, Ready, Relaunching, Stuck};
         match self {
-            Self::Accepted(_) => standing != Standing::Open,
-            Self::Started(_) => !matches!(standing, Standing::Open | Standing::InLine),
+            Self::Until(Until::Accepted, _) => progress != Open,
+            Self::Until(Until::Started, _) => !matches!(progress, Open | Queued),
             // Not before it starts, nor during a pause before a relaunch: it may become ready then.
-            Self::Ready(_) => {
-                matches!(standing, Standing::Ready | Standing::Stuck | Standing::Over)
-            }
-            Self::Settled(_) => standing == Standing::Over,
-            Self::Stopped { .. } => {
-                matches!(standing, Standing::Over | Standing::Resting | Standing::Stuck)
-            }
+            Self::Until(Until::Ready, _) => matches!(progress, Ready | Stuck | Over),
+            Self::Until(Until::Over, _) => progress == Over,
+            Self::Stopped { .. } => matches!(progress, Over | Relaunching | Stuck),
         }
     }
 
-    /// Whether it is the client that has requested the session, and still there.
-    pub(crate) fn awaits_begin(&self) -> bool {
-        let asked = matches!(self, Self::Accepted(_) | Self::Started(_) | Self::Ready(_));
-        asked && !self.is_abandoned()
+    /// Whether it is the client that has requested the session, and still connected.
+    pub(super) fn awaits_begin(&self) -> bool {
+        matches!(self, Self::Until(until, answer) if *until != Until::Over && !answer.is_closed())
     }
 
     /// Whether it has waited long enough.
-    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
         matches!(self, Self::Stopped { until, .. } if *until <= now)
     }
 
-    /// Whether the client has gone.
-    pub(crate) fn is_abandoned(&self) -> bool {
+    /// Whether the client has disconnected.
+    pub(super) fn is_abandoned(&self) -> bool {
         match self {
-            Self::Accepted(answer)
-            | Self::Started(answer)
-            | Self::Ready(answer)
-            | Self::Settled(answer) => answer.is_closed(),
+            Self::Until(_, answer) => answer.is_closed(),
             Self::Stopped { answer, .. } => answer.is_closed(),
         }
     }
 
-    /// Answers with a refusal.
-    pub(crate) fn refuse(self, refused: ApiError) {
+    /// Answers with an error.
+    pub(super) fn refuse(self, refused: ApiError) {
         match self {
-            Self::Accepted(answer)
-            | Self::Started(answer)
-            | Self::Ready(answer)
-            | Self::Settled(answer) => {
-                drop(answer.send(Err(refused)));
-            }
+            Self::Until(_, answer) => drop(answer.send(Err(refused))),
             Self::Stopped { answer, .. } => drop(answer.send(Err(refused))),
         }
     }
 
     /// Answers with the session as it is now.
-    pub(crate) fn tell(self, view: SessionView, standing: Standing) {
+    pub(super) fn answer(self, view: SessionView, progress: SessionProgress) {
         match self {
-            Self::Accepted(answer)
-            | Self::Started(answer)
-            | Self::Ready(answer)
-            | Self::Settled(answer) => {
-                drop(answer.send(Ok(view)));
-            }
+            Self::Until(_, answer) => drop(answer.send(Ok(view))),
             Self::Stopped { answer, since, .. } => {
-                let result = match standing {
-                    Standing::Over | Standing::Resting => StopResult::Stopped,
-                    _ => StopResult::StillAlive,
-                };
+                let result = progress.stop_result().unwrap_or(StopResult::StillAlive);
                 drop(answer.send(Ok(stop_answer(result, view, since))));
             }
         }
@@ -167,7 +147,7 @@ impl Waiter {
 }
 
 /// Returns the answer to a stop request.
-pub(crate) fn stop_answer(result: StopResult, view: SessionView, since: Instant) -> StopResponse {
+pub(super) fn stop_answer(result: StopResult, view: SessionView, since: Instant) -> StopResponse {
     StopResponse {
         result,
         survivors: view.survivors.clone(),
@@ -190,40 +170,45 @@ mod tests {
 
     fn run(session: &mut Session, events: &[Event]) {
         for event in events {
-            let _nobody_carries_them_out = session.step(event);
+            let _effects = session.step(event);
         }
     }
 
     #[test]
     fn a_session_is_over_once_its_last_record_was_written() {
         let mut session = session();
-        assert_eq!(standing(&session, None), Standing::Open);
+        assert_eq!(progress(&session, None), SessionProgress::Open);
         let born = Event::Born { identity: "x".into(), pid: 1, pen: None };
         run(&mut session, &[Event::Recorded, Event::KeeperReady, born, Event::Opened]);
-        assert_eq!(standing(&session, None), Standing::Ready, "nobody asked for more");
+        assert_eq!(progress(&session, None), SessionProgress::Ready, "readiness is not checked");
         run(&mut session, &[Event::Gone { exit: Exit::Code { code: 0 }, reason: None }]);
         assert_eq!(session.phase, Phase::Cleaned);
-        assert_eq!(standing(&session, None), Standing::Open);
+        assert_eq!(progress(&session, None), SessionProgress::Open);
         let failed = Event::RecordFailed { why: "full".into() };
         let mut unsafe_one = session.clone();
         run(&mut unsafe_one, &[failed]);
         assert_eq!(
-            standing(&unsafe_one, None),
-            Standing::Over,
+            progress(&unsafe_one, None),
+            SessionProgress::Over,
             "and it says that it is unrecorded"
         );
         run(&mut session, &[Event::Recorded]);
-        assert_eq!(standing(&session, None), Standing::Over);
+        assert_eq!(progress(&session, None), SessionProgress::Over);
     }
 
     #[test]
     fn a_wait_for_readiness_lasts_through_queue_and_restarts_but_not_beyond_the_end() {
-        let waiter = Waiter::Ready(tokio::sync::oneshot::channel().0);
-        for waits in [Standing::Open, Standing::InLine, Standing::Running, Standing::Resting] {
+        let waiter = Waiter::Until(Until::Ready, tokio::sync::oneshot::channel().0);
+        for waits in [
+            SessionProgress::Open,
+            SessionProgress::Queued,
+            SessionProgress::Running,
+            SessionProgress::Relaunching,
+        ] {
             assert!(!waiter.is_due(waits), "{waits:?}");
         }
-        for told in [Standing::Ready, Standing::Stuck, Standing::Over] {
-            assert!(waiter.is_due(told), "{told:?}");
+        for due in [SessionProgress::Ready, SessionProgress::Stuck, SessionProgress::Over] {
+            assert!(waiter.is_due(due), "{due:?}");
         }
     }
 
@@ -237,11 +222,11 @@ mod tests {
             &mut session,
             &[Event::Recorded, Event::KeeperReady, born, Event::Opened, stop.clone()],
         );
-        assert_eq!(standing(&session, Some(&stop)), Standing::Open);
+        assert_eq!(progress(&session, Some(&stop)), SessionProgress::Open);
         let survivors = vec![Survivor { pid: 5, name: "x".into(), why: "frozen".into() }];
         let alive = Event::StillAlive { survivors };
         run(&mut session, std::slice::from_ref(&alive));
-        assert_eq!(standing(&session, Some(&alive)), Standing::Stuck);
-        assert_eq!(standing(&session, Some(&stop)), Standing::Open, "asked again: look again");
+        assert_eq!(progress(&session, Some(&alive)), SessionProgress::Stuck);
+        assert_eq!(progress(&session, Some(&stop)), SessionProgress::Open, "requested again");
     }
 }

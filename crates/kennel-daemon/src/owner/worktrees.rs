@@ -11,7 +11,7 @@ use kennel_worktree::CreatedWorktree;
 use super::Owner;
 use crate::error::{Answer, ApiError, or_refuse};
 use crate::launch::request::LaunchRequest;
-use crate::owner::bus::Tether;
+use crate::owner::bus::Disconnect;
 use crate::owner::waiters::Waiter;
 use crate::worktree::tasks::{self, GitEnvironment, RequestedRemoval};
 use crate::worktree::worktrees::{self, SessionWorktree, WorktreeEvent};
@@ -21,7 +21,7 @@ impl Owner {
     pub(super) fn plan_worktree(
         &mut self,
         launch: Box<LaunchRequest>,
-        tether: Option<Tether>,
+        disconnect: Option<Disconnect>,
         waiter: Waiter,
     ) {
         let id = match self.ids.session() {
@@ -33,7 +33,7 @@ impl Owner {
             bus.call(move |owner| match planned {
                 // The client has gone before anything was made: so nothing is begun.
                 _ if waiter.is_abandoned() => {}
-                Ok(launch) => owner.create(launch, tether, waiter),
+                Ok(launch) => owner.create(launch, disconnect, waiter),
                 Err(refused) => waiter.refuse(refused),
             });
         });
@@ -41,11 +41,11 @@ impl Owner {
 
     /// The environment of the client that a session's worktree was made with.
     fn git_environment(&self, id: &SessionId) -> Option<&GitEnvironment> {
-        self.runtimes.get(id).and_then(|runtime| runtime.git_environment.as_ref())
+        self.launches.get(id).and_then(|runtime| runtime.git_environment.as_ref())
     }
 
     pub(super) fn make_worktree(&mut self, id: &SessionId, what: OwedKind) {
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let Some(runtime) = self.launches.get_mut(id) else { return };
         let environment = runtime.launch.as_ref().map(|launch| launch.env().clone());
         let needed = self.worktrees.environment_for_removal(environment.as_ref());
         runtime.git_environment = Some(needed);
@@ -55,9 +55,9 @@ impl Owner {
         self.worktrees.make(id, what, environment, cancel, owner);
     }
 
-    /// The session is no longer wanted: git is told to end.
-    pub(super) fn call_off_making(&self, id: &SessionId) {
-        let making = self.runtimes.get(id).and_then(|runtime| runtime.making.as_ref());
+    /// The session is no longer wanted: cancels the git command that makes its worktree.
+    pub(super) fn cancel_worktree(&self, id: &SessionId) {
+        let making = self.launches.get(id).and_then(|runtime| runtime.making.as_ref());
         if let Some(cancel) = making {
             cancel.store(true, Ordering::Relaxed);
         }
@@ -75,7 +75,7 @@ impl Owner {
                 if let Some(remark) = remark {
                     self.note(Some(session.clone()), "worktree", remark);
                 }
-                self.happen(&session, &event);
+                self.apply(&session, &event);
             }
             WorktreeEvent::Removed { worktree, by, removed, answer } => {
                 self.worktrees.removal_done(&worktree.view.path);
@@ -90,21 +90,19 @@ impl Owner {
         what: OwedKind,
         made: Result<CreatedWorktree, String>,
     ) {
-        if let Some(runtime) = self.runtimes.get_mut(id) {
-            runtime.making = None;
-        }
+        self.launches.update(id, |runtime| runtime.making = None);
         let made = match made {
             Ok(made) => made,
-            Err(why) => return self.happen(id, &Event::MakeFailed { what, why }),
+            Err(why) => return self.apply(id, &Event::MakeFailed { what, why }),
         };
         for remark in tasks::remarks(&made) {
             self.note(Some(id.clone()), "worktree", remark);
         }
-        let runtime = self.runtimes.get_mut(id);
+        let runtime = self.launches.get_mut(id);
         if let Some(launch) = runtime.and_then(|runtime| runtime.launch.as_mut()) {
             launch.move_into_worktree(made.cwd);
         }
-        self.happen(id, &Event::Made { what });
+        self.apply(id, &Event::Made { what });
     }
 
     pub(crate) fn list_worktrees(&self) -> WorktreesView {
@@ -132,7 +130,7 @@ impl Owner {
         let found = found.and_then(|found| self.worktrees.check_removable(found));
         let Some((worktree, answer)) = or_refuse(found, answer) else { return };
         let owner = self.bus.sender(Self::worktree_event);
-        let runtime = self.runtimes.get(&worktree.session);
+        let runtime = self.launches.get(&worktree.session);
         let environment = runtime.and_then(|it| it.git_environment.as_ref());
         self.worktrees.remove(worktree, force, by, environment, owner, answer);
     }
@@ -161,7 +159,7 @@ impl Owner {
         let cause = format!("{} was removed by {by}: {lost}", view.path);
         self.note(Some(id.clone()), "worktree_removed", cause);
         match view.state {
-            WorktreeState::Kept => self.happen(&id, &Event::CleanedUp { what }),
+            WorktreeState::Kept => self.apply(&id, &Event::CleanedUp { what }),
             // The next try of the cleanup finds that it is gone.
             WorktreeState::Owed | WorktreeState::InUse => self.retry_now(&id),
         }

@@ -26,14 +26,12 @@ impl Owner {
     /// Stores what a further launch needs with the yard, if the next daemon may need it.
     pub(super) fn store(&mut self, id: &SessionId) {
         let Some(session) = self.world.get(id).filter(|session| is_needed(session)) else { return };
-        let Some(launch) = self.runtimes.get(id).and_then(|runtime| runtime.launch.as_ref()) else {
+        let Some(launch) = self.launches.get(id).and_then(|runtime| runtime.launch.as_ref()) else {
             return;
         };
         if self.store_launch(id, launch, &session.launch.token) {
             point("daemon.again.kept");
-            if let Some(runtime) = self.runtimes.get_mut(id) {
-                runtime.stored = true;
-            }
+            self.launches.update(id, |runtime| runtime.stored = true);
         }
     }
 
@@ -49,7 +47,7 @@ impl Owner {
             return false;
         };
         let folder = self.home.session(id);
-        let (order, _) = launch.once_more().order(name, token, &self.home.folder, folder);
+        let (order, _) = launch.for_relaunch().order(name, token, &self.home.folder, folder);
         match in_memory(&order.encode()) {
             Ok(order) => self.keepers.store(id, order),
             // It is launched anyway, if this daemon lives.
@@ -62,7 +60,7 @@ impl Owner {
 
     /// Deletes what is stored for a session.
     pub(super) fn delete_stored(&mut self, id: &SessionId) {
-        let Some(runtime) = self.runtimes.get_mut(id) else { return };
+        let Some(runtime) = self.launches.get_mut(id) else { return };
         if std::mem::take(&mut runtime.stored) {
             self.keepers.delete_stored(id.to_string());
         }
@@ -79,13 +77,13 @@ impl Owner {
         for (name, order) in stored {
             let id = SessionId::parse(&name).ok();
             let session = id.as_ref().and_then(|id| self.world.get(id));
-            let runtime = id.as_ref().and_then(|id| self.runtimes.get_mut(id));
+            let runtime = id.as_ref().and_then(|id| self.launches.get_mut(id));
             if let (Some(session), Some(runtime)) = (session, runtime)
                 && (is_needed(session) || is_undecided(session))
             {
-                let launch = Box::new(LaunchRequest::kept(session.spec.clone(), order));
+                let launch = Box::new(LaunchRequest::from_stored(session.spec.clone(), order));
                 if session.spec.repeats() {
-                    runtime.again = Some(Box::new(launch.once_more()));
+                    runtime.next_launch = Some(Box::new(launch.for_relaunch()));
                 }
                 if session.phase == Phase::Queued {
                     runtime.launch = Some(launch);
@@ -93,7 +91,7 @@ impl Owner {
                 runtime.stored = true;
                 continue;
             }
-            let launch = Box::new(LaunchRequest::kept(SessionSpec::default(), order));
+            let launch = Box::new(LaunchRequest::from_stored(SessionSpec::default(), order));
             if !id.is_some_and(|id| self.plans.restore_launch(&id, launch)) {
                 self.keepers.delete_stored(name);
             }

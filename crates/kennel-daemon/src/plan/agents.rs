@@ -84,8 +84,8 @@ pub(crate) fn session_of<'a>(
 ) -> Option<&'a Session> {
     let (plan, name) = (plan.as_str(), place.to_string());
     let ours = |session: &&Session| {
-        let seat = session.spec.agent.as_ref().and_then(|agent| agent.plan.as_ref());
-        seat.is_some_and(|seat| seat.plan == plan && seat.name == name && seat.ask == ask)
+        let position = session.spec.agent.as_ref().and_then(|agent| agent.plan.as_ref());
+        position.is_some_and(|at| at.plan == plan && at.name == name && at.ask == ask)
     };
     world.sessions().rev().find(ours)
 }

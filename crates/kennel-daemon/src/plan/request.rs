@@ -39,7 +39,8 @@ impl NewPlan {
         request.inputs = BTreeMap::new();
         let env = std::mem::take(&mut request.env);
         let limits = std::mem::take(&mut request.limits);
-        let launch = LaunchRequest::surroundings(env, request.cwd.clone(), request.umask, limits)?;
+        let launch =
+            LaunchRequest::client_environment(env, request.cwd.clone(), request.umask, limits)?;
         let Some(cwd) = launch.cwd().to_str().map(ToOwned::to_owned) else {
             return Err(ApiError::invalid("the path of the working folder is not UTF-8"));
         };
@@ -72,11 +73,11 @@ impl NewPlan {
 }
 
 /// Returns the environment that a resumed plan launches its agents with.
-pub(crate) fn resume_surroundings(
+pub(crate) fn resume_environment(
     request: &mut PlanResumeRequest,
 ) -> Result<LaunchRequest, ApiError> {
     let env = std::mem::take(&mut request.env);
     let limits = std::mem::take(&mut request.limits);
     let root = kennel_types::api::OsText::Plain("/".to_owned());
-    LaunchRequest::surroundings(env, root, request.umask, limits)
+    LaunchRequest::client_environment(env, root, request.umask, limits)
 }

@@ -8,11 +8,10 @@ use kennel_core::plan::{IgnoredReason, PlanEvent};
 use kennel_register::PlanRecord;
 use kennel_types::SessionId;
 use kennel_types::plan::{PlanStatus, PlanView};
-use tokio::task::AbortHandle;
 
 use crate::error::{Answer, ApiError};
 use crate::launch::request::LaunchRequest;
-use crate::os::clock;
+use crate::os::{AbortOnDrop, clock};
 use crate::plan::request::NewPlan;
 use crate::plan::time::PlanTime;
 
@@ -31,9 +30,9 @@ pub(crate) struct PlanRun {
     waiters: Vec<Answer<PlanView>>,
     time: PlanTime,
     /// Looks at the time again.
-    timer: Option<AbortHandle>,
+    pub(crate) timer: Option<AbortOnDrop>,
     /// Whether a client waits for the run and is tied to it.
-    pub(crate) has_tether: bool,
+    pub(crate) has_client: bool,
     /// Whether it is over and its end was written, or could not be written.
     end_recorded: bool,
 }
@@ -76,8 +75,8 @@ impl PlanRuns {
 
     /// Returns the plan that is not over and has asked this session: later agents get its answer.
     pub(crate) fn needing(&self, session: &Session) -> Option<&SessionId> {
-        let seat = session.spec.agent.as_ref()?.plan.as_ref()?;
-        let runs = self.0.values().find(|run| run.record.id.as_str() == seat.plan);
+        let position = session.spec.agent.as_ref()?.plan.as_ref()?;
+        let runs = self.0.values().find(|run| run.record.id.as_str() == position.plan);
         runs.filter(|run| !run.is_over()).map(|run| &run.record.id)
     }
 
@@ -137,7 +136,7 @@ impl PlanRun {
             waiters: Vec::new(),
             time,
             timer: None,
-            has_tether: false,
+            has_client: false,
             end_recorded,
         }
     }
@@ -178,7 +177,7 @@ impl PlanRun {
     pub(crate) fn finish(&mut self) {
         self.record.ended_ms = Some(clock::now_ms());
         self.launch = None;
-        self.set_timer(None);
+        self.timer = None;
     }
 
     /// The end is on record: answers the clients that wait for it.
@@ -196,7 +195,7 @@ impl PlanRun {
     pub(crate) fn resume(&mut self, launch: Box<LaunchRequest>, tied: bool) {
         self.launch = Some(launch);
         self.record.tied = tied;
-        self.has_tether = false;
+        self.has_client = false;
         self.record.begun_ms = clock::now_ms();
         self.record.ended_ms = None;
         self.end_recorded = false;
@@ -207,23 +206,16 @@ impl PlanRun {
     pub(crate) fn undo_resume(&mut self, former: PlanRecord) {
         self.record = former;
         self.launch = None;
-        self.set_timer(None);
+        self.timer = None;
         self.end_was_recorded();
     }
 
     /// Compares the time that the run has spent with its limit.
     pub(crate) fn check_time(&self) -> TimeCheck {
         let Some(limit) = self.record.spec.timeout else { return TimeCheck::Unlimited };
-        match self.time.next_look(limit, Instant::now()) {
-            Some(pause) => TimeCheck::LookAgainIn(pause),
+        match self.time.next_check(limit, Instant::now()) {
+            Some(pause) => TimeCheck::CheckAgainIn(pause),
             None => TimeCheck::Over,
-        }
-    }
-
-    /// Replaces the timer that looks at the time.
-    pub(crate) fn set_timer(&mut self, timer: Option<AbortHandle>) {
-        if let Some(former) = std::mem::replace(&mut self.timer, timer) {
-            former.abort();
         }
     }
 }
@@ -237,7 +229,7 @@ pub(crate) enum TimeCheck {
     /// The time is over.
     Over,
     /// There is time left; check again after this pause.
-    LookAgainIn(Duration),
+    CheckAgainIn(Duration),
 }
 
 #[cfg(test)]

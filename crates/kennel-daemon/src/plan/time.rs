@@ -35,7 +35,7 @@ impl PlanTime {
     }
 
     /// Returns the pause before the next check; none if the time is over.
-    pub(super) fn next_look(&self, limit: Duration, now: Instant) -> Option<Duration> {
+    pub(super) fn next_check(&self, limit: Duration, now: Instant) -> Option<Duration> {
         let left = limit.checked_sub(self.spent(now)).filter(|left| !left.is_zero())?;
         Some(left.min((limit / NOTES).clamp(SHORTEST_NOTE, LONGEST_NOTE)))
     }
@@ -57,19 +57,19 @@ mod tests {
         let second = PlanTime::from_record(noted, again);
         assert_eq!(second.spent_ms(again), 30_000);
         assert_eq!(second.spent_ms(again + Duration::from_secs(7)), 37_000);
-        assert_eq!(second.next_look(LIMIT, again + Duration::from_secs(49)), Some(secs(1)));
-        assert_eq!(second.next_look(LIMIT, again + Duration::from_secs(50)), None, "it is over");
+        assert_eq!(second.next_check(LIMIT, again + Duration::from_secs(49)), Some(secs(1)));
+        assert_eq!(second.next_check(LIMIT, again + Duration::from_secs(50)), None, "it is over");
     }
 
     #[test]
     fn time_is_recorded_at_intervals_and_never_later_than_the_end() {
         let now = Instant::now();
         let meter = PlanTime::from_record(0, now);
-        assert_eq!(meter.next_look(LIMIT, now), Some(secs(10)));
-        assert_eq!(meter.next_look(secs(2), now), Some(SHORTEST_NOTE));
-        assert_eq!(meter.next_look(secs(100_000), now), Some(LONGEST_NOTE));
+        assert_eq!(meter.next_check(LIMIT, now), Some(secs(10)));
+        assert_eq!(meter.next_check(secs(2), now), Some(SHORTEST_NOTE));
+        assert_eq!(meter.next_check(secs(100_000), now), Some(LONGEST_NOTE));
         let short = Duration::from_millis(300);
-        assert_eq!(meter.next_look(short, now), Some(short));
+        assert_eq!(meter.next_check(short, now), Some(short));
     }
 
     fn secs(seconds: u64) -> Duration {

@@ -13,7 +13,7 @@ pub(crate) const LONGEST: usize = 4 << 20;
 
 /// The command of a prompt.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct AgentCommand {
     pub(crate) argv: Vec<String>,
     /// Variables that are set unless the client has set them.
     pub(crate) env: Vec<(String, String)>,
@@ -66,20 +66,19 @@ pub(crate) fn check(
 }
 
 /// Returns the command that asks an agent.
-pub(crate) fn asking(spec: &AgentSpec) -> Result<Asking, ApiError> {
-    let wrong = |error: &dyn std::fmt::Display| ApiError::invalid(error);
-    let agent = Agent::of(&spec.seat).map_err(|error| wrong(&error))?;
+pub(crate) fn agent_command(spec: &AgentSpec) -> Result<AgentCommand, ApiError> {
+    let agent = Agent::of(&spec.seat).map_err(ApiError::invalid)?;
     let conversation = spec.conversation.as_deref();
     if let Some(id) = conversation {
-        agent.check_conversation(id).map_err(|error| wrong(&error))?;
+        agent.check_conversation(id).map_err(ApiError::invalid)?;
     }
     let invocation = if spec.interactive {
         agent.interactive(&spec.seat, conversation)
     } else {
         agent.one_shot(&spec.seat, conversation)
     };
-    let invocation = invocation.map_err(|error| wrong(&error))?;
-    Ok(Asking {
+    let invocation = invocation.map_err(ApiError::invalid)?;
+    Ok(AgentCommand {
         argv: invocation.argv,
         env: invocation.env,
         stop_signal: match agent.stop_policy().signal {
@@ -90,9 +89,9 @@ pub(crate) fn asking(spec: &AgentSpec) -> Result<Asking, ApiError> {
     })
 }
 
-/// The conversation that a wish comes to, with what the member had last.
-pub(crate) fn conversation(wish: &ConversationChoice, last: Option<&str>) -> Option<String> {
-    match wish {
+/// Returns the conversation to go on with; `last` is the last one of the member.
+pub(crate) fn conversation(choice: &ConversationChoice, last: Option<&str>) -> Option<String> {
+    match choice {
         ConversationChoice::Continue => last.map(ToOwned::to_owned),
         ConversationChoice::Fresh => None,
         ConversationChoice::Resume { id } => Some(id.clone()),
@@ -123,15 +122,15 @@ mod tests {
 
     #[test]
     fn refuses_what_cant_be_asked_with_the_reason() {
-        let told = |spec: &mut SessionSpec, argv: &[OsString], prompt: Option<&str>| {
+        let error = |spec: &mut SessionSpec, argv: &[OsString], prompt: Option<&str>| {
             check(spec, argv, prompt.map(ToOwned::to_owned)).unwrap_err().problem().detail
         };
-        assert!(told(&mut SessionSpec::default(), &[], Some("x")).contains("needs spec.agent"));
-        assert!(told(&mut spec(), &[], None).contains("empty"));
-        assert!(told(&mut spec(), &[], Some(" \n")).contains("empty"));
-        assert!(told(&mut spec(), &["x".into()], Some("x")).contains("argv"));
+        assert!(error(&mut SessionSpec::default(), &[], Some("x")).contains("needs spec.agent"));
+        assert!(error(&mut spec(), &[], None).contains("empty"));
+        assert!(error(&mut spec(), &[], Some(" \n")).contains("empty"));
+        assert!(error(&mut spec(), &["x".into()], Some("x")).contains("argv"));
         let long = "x".repeat(LONGEST + 1);
-        let message = told(&mut spec(), &[], Some(&long));
+        let message = error(&mut spec(), &[], Some(&long));
         assert!(message.contains("4194305 bytes") && !message.contains("xx"), "{message}");
         assert_eq!(check(&mut SessionSpec::default(), &[], None).unwrap(), None);
     }
@@ -140,16 +139,16 @@ mod tests {
     fn a_chat_has_a_terminal_and_no_prompt() {
         let mut chat = spec();
         chat.agent.as_mut().unwrap().interactive = true;
-        let told = |spec: &mut SessionSpec, prompt: Option<&str>| {
+        let error = |spec: &mut SessionSpec, prompt: Option<&str>| {
             check(spec, &[], prompt.map(ToOwned::to_owned)).map_err(|it| it.problem().detail)
         };
-        assert!(told(&mut chat, None).unwrap_err().contains("needs a terminal"));
+        assert!(error(&mut chat, None).unwrap_err().contains("needs a terminal"));
         chat.terminal = Some(kennel_types::TerminalSize { rows: 24, columns: 80 });
-        assert!(told(&mut chat, Some("hello")).unwrap_err().contains("no prompt"));
-        assert_eq!(told(&mut chat, None).unwrap(), None);
-        let command = asking(chat.agent.as_ref().unwrap()).unwrap();
+        assert!(error(&mut chat, Some("hello")).unwrap_err().contains("no prompt"));
+        assert_eq!(error(&mut chat, None).unwrap(), None);
+        let command = agent_command(chat.agent.as_ref().unwrap()).unwrap();
         assert_eq!((command.argv, command.stop_signal), (vec!["claude".to_owned()], None));
-        assert_eq!(asking(spec().agent.as_ref().unwrap()).unwrap().stop_signal, Some(2));
+        assert_eq!(agent_command(spec().agent.as_ref().unwrap()).unwrap().stop_signal, Some(2));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use kennel_keeper::journal;
 use kennel_types::{EvidenceSource, Exit, Judged, Reason, TokenUsage, Verdict, VerdictKind, Work};
 
 use crate::os::home::JOURNAL;
-use crate::prompt::transcript::read_on;
+use crate::prompt::transcript::read_available;
 
 /// Returns the verdict; unknown if the output can't be read. Blocks on the disk.
 pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
@@ -41,7 +41,7 @@ pub(crate) fn unjudged(why: &str) -> Judged {
 
 /// Whether a running prompt has written its result: then it is killed rather than asked to end. False if that can't be
 /// read. Blocks on the disk.
-pub(crate) fn is_done_talking(session: &Session, folder: &Path) -> bool {
+pub(crate) fn has_result(session: &Session, folder: &Path) -> bool {
     let Some(agent) = session.spec.agent.as_deref().and_then(|spec| Agent::of(&spec.seat).ok())
     else {
         return false;
@@ -57,7 +57,7 @@ pub(crate) fn is_done_talking(session: &Session, folder: &Path) -> bool {
 }
 
 /// Whether that matters for the way this agent is stopped.
-pub(crate) fn is_killed_once_told(session: &Session) -> bool {
+pub(crate) fn is_killed_after_result(session: &Session) -> bool {
     let spec = session.spec.agent.as_deref().filter(|_| session.spec.is_prompt());
     let agent = spec.and_then(|spec| Agent::of(&spec.seat).ok());
     agent.is_some_and(|agent| agent.stop_policy().kill_after_result)
@@ -75,10 +75,10 @@ pub(crate) fn answer(session: &Session, folder: &Path) -> Option<String> {
 }
 
 fn read(reader: &mut OutputReader, journal: &Path) -> io::Result<()> {
-    read_on(&mut journal::JournalReader::open(journal)?, reader, &mut |_| {})
+    read_available(&mut journal::JournalReader::open(journal)?, reader, &mut |_| {})
 }
 
-/// How it ended, in the words of those who judge.
+/// Returns how it ended, as far as the verdict depends on it.
 pub(crate) fn ended(session: &Session) -> AttemptEnd {
     let end = match (&session.exit, &session.reason) {
         (Some(Exit::Code { code }), _) => ProcessEnd::Exited(*code),

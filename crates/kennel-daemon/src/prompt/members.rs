@@ -10,7 +10,7 @@ use kennel_types::{Phase, TokenUsage};
 
 use crate::error::ApiError;
 use crate::os::clock;
-use crate::prompt::settle::check_seat;
+use crate::prompt::settle::check_agent;
 
 /// The members whose last record failed.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(crate) fn new_member(new: CreateMemberRequest) -> Result<Member, ApiError> {
     if !Path::new(&cwd).is_absolute() {
         return Err(ApiError::invalid(format!("cwd {cwd:?} is not absolute")));
     }
-    check_seat(&seat)?;
+    check_agent(&seat)?;
     Ok(Member {
         name,
         seat,

@@ -6,13 +6,13 @@ use kennel_types::{AgentSettings, AgentSpec, Permissions, SessionSpec, UsageScop
 
 use crate::error::ApiError;
 use crate::os::clock;
-use crate::prompt::command::{self, Asking};
+use crate::prompt::command::{self, AgentCommand};
 
 /// A prompt whose command is decided.
 #[derive(Debug)]
 pub(crate) struct SettledPrompt {
     pub(crate) agent: AgentSpec,
-    pub(crate) command: Asking,
+    pub(crate) command: AgentCommand,
     /// The member's folder.
     pub(crate) folder: Option<String>,
 }
@@ -33,12 +33,12 @@ pub(crate) fn settle(world: &World, agent: &AgentSpec) -> Result<SettledPrompt, 
     let (mut folder, mut last) = (None, None);
     if let Some(name) = &agent.member {
         let member = world.member(name).ok_or_else(|| no_member(world, name))?;
-        agent.seat = merge_seat(&member.seat, &agent.seat);
+        agent.seat = merge_settings(&member.seat, &agent.seat);
         folder = Some(member.cwd.clone());
         last = member.conversation.as_deref();
     }
     agent.conversation = command::conversation(&agent.wish, last);
-    let command = command::asking(&agent)?;
+    let command = command::agent_command(&agent)?;
     Ok(SettledPrompt { agent, command, folder })
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn next_attempt(session: &Session) -> Result<Option<SettledPrompt>, A
     if verdict == Some(VerdictKind::StaleConversation) {
         agent.conversation = None;
     }
-    let command = command::asking(&agent)?;
+    let command = command::agent_command(&agent)?;
     Ok(Some(SettledPrompt { agent, command, folder: None }))
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn busy(
 }
 
 /// Checks that Kennel can ask this agent.
-pub(crate) fn check_seat(seat: &AgentSettings) -> Result<(), ApiError> {
+pub(crate) fn check_agent(seat: &AgentSettings) -> Result<(), ApiError> {
     let agent = Agent::of(seat).map_err(ApiError::invalid)?;
     agent.one_shot(seat, None).map_err(ApiError::invalid).map(drop)
 }
@@ -88,7 +88,7 @@ pub(crate) fn usage_scope(seat: &AgentSettings) -> UsageScope {
 }
 
 /// The settings of a member, overridden by those of a plan.
-fn merge_seat(member: &AgentSettings, plan: &AgentSettings) -> AgentSettings {
+fn merge_settings(member: &AgentSettings, plan: &AgentSettings) -> AgentSettings {
     let mut seat = member.clone();
     seat.model = plan.model.clone().or(seat.model);
     seat.turns = plan.turns.or(seat.turns);
@@ -108,7 +108,7 @@ pub(crate) fn settled_like(first: &SessionSpec, asked: &SessionSpec) -> Option<S
         return None;
     }
     let mut spec = asked.clone();
-    let seat = merge_seat(&then.seat, &now.seat);
+    let seat = merge_settings(&then.seat, &now.seat);
     spec.agent = Some(Box::new(AgentSpec { seat, ..now.clone() }));
     spec.stop_signal = asked.stop_signal.or(first.stop_signal);
     if asked.worktree.is_none() {
@@ -141,7 +141,7 @@ mod tests {
             args: vec!["-x".into()],
             ..AgentSettings::default()
         };
-        let merged = merge_seat(&member, &plan);
+        let merged = merge_settings(&member, &plan);
         assert_eq!((merged.model.as_deref(), merged.turns), (Some("p"), Some(3)));
         assert_eq!(merged.args, ["-x"]);
     }

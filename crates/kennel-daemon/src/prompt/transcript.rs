@@ -11,35 +11,35 @@ use kennel_types::{Exit, SessionView};
 
 use crate::os::home::JOURNAL;
 
-/// Hands one item of a journal to who reads the agent's words.
-pub fn hand_on(
+/// Passes one item of a journal to the reader of the agent's output.
+pub fn read_item(
     item: &JournalItem<'_>,
-    words: &mut OutputReader,
-    tell: &mut dyn FnMut(AgentEvent<'_>),
+    reader: &mut OutputReader,
+    handle: &mut dyn FnMut(AgentEvent<'_>),
 ) {
     match *item {
         JournalItem::Data { stream, data, .. } => {
             let stream = if stream == STDERR { OutputStream::Stderr } else { OutputStream::Stdout };
-            words.read(stream, data, tell);
+            reader.read(stream, data, handle);
         }
-        JournalItem::Gap { lost, .. } => words.lost(lost.unwrap_or(0)),
+        JournalItem::Gap { lost, .. } => reader.lost(lost.unwrap_or(0)),
         JournalItem::End => {}
     }
 }
 
-/// Passes on everything that is there.
+/// Passes on everything that the journal contains so far.
 ///
 /// # Errors
 /// The journal can't be read.
-pub fn read_on(
+pub fn read_available(
     journal: &mut journal::JournalReader,
-    words: &mut OutputReader,
-    tell: &mut dyn FnMut(AgentEvent<'_>),
+    reader: &mut OutputReader,
+    handle: &mut dyn FnMut(AgentEvent<'_>),
 ) -> io::Result<()> {
     loop {
         match journal.next()? {
             JournalItem::End => return Ok(()),
-            item => hand_on(&item, words, tell),
+            item => read_item(&item, reader, handle),
         }
     }
 }
@@ -47,7 +47,7 @@ pub fn read_on(
 /// Opens the journal of a prompt, and the reader of its agent's output.
 ///
 /// # Errors
-/// The journal can't be read, or its agent is none that we know.
+/// The journal can't be read, or its agent is unknown.
 pub fn open(session: &SessionView) -> io::Result<(journal::JournalReader, OutputReader)> {
     let spec = session.spec.agent.as_deref();
     let seat = spec.map(|spec| spec.seat.clone()).unwrap_or_default();
@@ -61,9 +61,9 @@ pub fn open(session: &SessionView) -> io::Result<(journal::JournalReader, Output
 /// # Errors
 /// See [`open`].
 pub fn answer_of(session: &SessionView) -> io::Result<Option<String>> {
-    let (mut journal, mut words) = open(session)?;
-    read_on(&mut journal, &mut words, &mut |_| {})?;
-    Ok(words.finish(&ended(session), &mut |_| {}).answer)
+    let (mut journal, mut reader) = open(session)?;
+    read_available(&mut journal, &mut reader, &mut |_| {})?;
+    Ok(reader.finish(&ended(session), &mut |_| {}).answer)
 }
 
 /// Returns how it ended, as far as the reader needs it.

@@ -9,7 +9,7 @@ use kennel_pen::HomeId;
 use kennel_register::OpenRegisterError;
 use rustix::fd::OwnedFd;
 
-use crate::launch::limits::LaunchLimits;
+use crate::launch::admission::LaunchLimits;
 use crate::os::home::LockHomeError;
 
 /// Starts a yard, as a client would.

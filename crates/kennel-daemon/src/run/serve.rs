@@ -24,7 +24,7 @@ use crate::os::home::{DaemonLock, HomeDir};
 use crate::os::{clock, if_exists};
 use crate::owner::ExitReason;
 use crate::owner::bus::Bus;
-use crate::owner::{Beginning, Owner};
+use crate::owner::{Owner, OwnerConfig};
 use crate::recover::sweep::{remove_trial_pens, sweep};
 use crate::run::config::{DaemonConfig, DaemonError};
 use crate::run::listen::{self, Sockets};
@@ -127,7 +127,7 @@ async fn run(
     let (adopted, all_adopted) = oneshot::channel();
     let descriptors = descriptors();
     let max_connections = max_connections(descriptors);
-    let owner = Owner::new(Beginning {
+    let owner = Owner::new(OwnerConfig {
         home: home.clone(),
         version: config.version.clone(),
         register: register.clone(),

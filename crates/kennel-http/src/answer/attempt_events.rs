@@ -57,7 +57,7 @@ impl AttemptEvents {
                 }
                 JournalItem::End => return Ok(ReadState::CaughtUp),
             }
-            transcript::hand_on(&item, transcript, &mut |event| encoder.encode(&event));
+            transcript::read_item(&item, transcript, &mut |event| encoder.encode(&event));
         }
         Ok(ReadState::More)
     }

@@ -187,7 +187,7 @@ impl AttemptOutput {
 
     fn drain(&mut self, progress: &mut Progress) -> Result<(), CommandError> {
         let handle = &mut |event: AgentEvent<'_>| progress.event(&event);
-        transcript::read_on(&mut self.journal, &mut self.words, handle)
+        transcript::read_available(&mut self.journal, &mut self.words, handle)
             .context("can't read the output")?;
         progress.printed()
     }

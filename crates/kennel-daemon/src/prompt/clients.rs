@@ -6,9 +6,9 @@ use kennel_types::SessionId;
 
 /// Which prompts have a client that waits and is tied to them.
 #[derive(Debug, Default)]
-pub(crate) struct PromptTethers(HashSet<SessionId>);
+pub(crate) struct PromptClients(HashSet<SessionId>);
 
-impl PromptTethers {
+impl PromptClients {
     /// A client waits for this prompt.
     pub(crate) fn add(&mut self, id: &SessionId) {
         self.0.insert(id.base());
@@ -33,10 +33,10 @@ mod tests {
     #[test]
     fn a_tether_holds_for_all_attempts_of_a_prompt() {
         let id = IdMaker::default().next(0, 1);
-        let mut tethers = PromptTethers::default();
-        tethers.add(&id.next_attempt());
-        assert!(tethers.contains(&id));
-        tethers.remove(&id);
-        assert!(!tethers.contains(&id.next_attempt()));
+        let mut prompt_clients = PromptClients::default();
+        prompt_clients.add(&id.next_attempt());
+        assert!(prompt_clients.contains(&id));
+        prompt_clients.remove(&id);
+        assert!(!prompt_clients.contains(&id.next_attempt()));
     }
 }

@@ -1,21 +1,22 @@
 //! What the daemon knows of a session beyond what the core decides by.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kennel_core::Session;
 use kennel_register::SessionTimes;
+use kennel_types::SessionId;
 use rustix::fd::OwnedFd;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
 
 use crate::adopted::process::Handle;
 use crate::keeper::deadline::Deadline;
 use crate::keeper::link::KeeperLink;
 use crate::launch::request::LaunchRequest;
 use crate::os::AbortOnDrop;
-use crate::owner::listing::Written;
+use crate::owner::listing::CachedJson;
 use crate::owner::relaunch::Resume;
 use crate::owner::waiters::Waiter;
 use crate::recover::yard_proof::KeeperFate;
@@ -26,22 +27,89 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
+/// All launches on record.
+#[derive(Default)]
+pub(super) struct Launches {
+    runtimes: HashMap<SessionId, Runtime>,
+    /// Live sessions with a parent: they may change with another one's step.
+    children: HashSet<SessionId>,
+}
+
+impl Launches {
+    pub(super) fn insert(&mut self, id: &SessionId, runtime: Runtime) {
+        self.runtimes.insert(id.clone(), runtime);
+    }
+
+    pub(super) fn remove(&mut self, id: &SessionId) {
+        self.runtimes.remove(id);
+    }
+
+    pub(super) fn get(&self, id: &SessionId) -> Option<&Runtime> {
+        self.runtimes.get(id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &SessionId) -> Option<&mut Runtime> {
+        self.runtimes.get_mut(id)
+    }
+
+    /// Changes the state of a launch, if it is on record.
+    pub(super) fn update(&mut self, id: &SessionId, change: impl FnOnce(&mut Runtime)) {
+        if let Some(runtime) = self.runtimes.get_mut(id) {
+            change(runtime);
+        }
+    }
+
+    /// Returns the link to the keeper of a launch.
+    pub(super) fn link(&self, id: &SessionId) -> Option<&KeeperLink> {
+        self.get(id)?.link.as_ref()
+    }
+
+    pub(super) fn keeper_pid(&self, id: &SessionId) -> Option<i32> {
+        self.get(id)?.keeper_pid
+    }
+
+    /// Returns the launches whose last record failed.
+    pub(super) fn unsaved(&self) -> Vec<SessionId> {
+        let unsaved = self.runtimes.iter().filter(|(_, runtime)| runtime.unsaved);
+        unsaved.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Notes a live session that has a parent.
+    pub(super) fn add_child(&mut self, session: &Session) {
+        if session.spec.parent.is_some() {
+            self.children.insert(session.id.clone());
+        }
+    }
+
+    pub(super) fn remove_child(&mut self, id: &SessionId) {
+        self.children.remove(id);
+    }
+
+    /// Returns the sessions that a step of this one can change, itself first.
+    pub(super) fn affected_by<'a>(
+        &'a self,
+        id: &'a SessionId,
+    ) -> impl Iterator<Item = &'a SessionId> {
+        std::iter::once(id).chain(self.children.iter().filter(move |child| *child != id))
+    }
+}
+
 /// The runtime state of one launch. It has at most two descriptors: the link's and the agent's.
 #[derive(Default)]
 pub(super) struct Runtime {
     pub(super) times: SessionTimes,
-    /// What its keeper will be told, with the environment; none once the keeper was requested.
+    /// The order for its keeper, with the environment; none once the keeper was requested.
     pub(super) launch: Option<Box<LaunchRequest>>,
     /// While its worktree is made: set to cancel that.
     pub(super) making: Option<Arc<AtomicBool>>,
     /// What git needs of the client's environment to remove the worktree.
     pub(super) git_environment: Option<GitEnvironment>,
-    /// What the next keeper will be told, if the session is relaunched when it fails.
-    pub(super) again: Option<Box<LaunchRequest>>,
+    /// The order for the next keeper, if the session may be relaunched by itself.
+    pub(super) next_launch: Option<Box<LaunchRequest>>,
     /// Whether the yard stores that, or its launch, for the next daemon.
     pub(super) stored: bool,
     /// The pause before another launch.
-    pub(super) restart: Option<AbortHandle>,
+    pub(super) restart: Option<AbortOnDrop>,
     /// Requests for another launch after this one, which is about to end.
     pub(super) resumers: Vec<Resume>,
     pub(super) link: Option<KeeperLink>,
@@ -52,8 +120,8 @@ pub(super) struct Runtime {
     pub(super) fate: watch::Sender<KeeperFate>,
     pub(super) agent: Option<Arc<OwnedFd>>,
     pub(super) waiters: Vec<Waiter>,
-    pub(super) deadlines: Vec<(Deadline, AbortHandle)>,
-    pub(super) retry: Option<AbortHandle>,
+    pub(super) deadlines: Vec<(Deadline, AbortOnDrop)>,
+    pub(super) retry: Option<AbortOnDrop>,
     pause: Option<Duration>,
     /// Whether the folder, lock and order for its keeper are being made.
     pub(super) preparing: bool,
@@ -80,7 +148,7 @@ pub(super) struct Runtime {
     /// The process of an adopted session, while it exists.
     pub(super) followed: Option<Followed>,
     /// Its view, as it was written for the last list.
-    pub(super) written: Option<Written>,
+    pub(super) cached: Option<CachedJson>,
 }
 
 /// A process that is followed without a keeper.
@@ -94,7 +162,7 @@ pub(super) struct Followed {
 
 impl Runtime {
     /// Adds a waiter, and drops those whose client has gone.
-    pub(super) fn await_with(&mut self, waiter: Waiter) {
+    pub(super) fn add_waiter(&mut self, waiter: Waiter) {
         self.waiters.retain(|waiter| !waiter.is_abandoned());
         self.waiters.push(waiter);
     }
@@ -120,24 +188,13 @@ impl Runtime {
         self.pause = None;
     }
 
-    pub(super) fn clear_deadlines(&mut self) {
-        for (_, timer) in self.deadlines.drain(..) {
-            timer.abort();
-        }
-    }
-
     pub(super) fn clear_deadline(&mut self, which: Deadline) {
-        self.deadlines.retain(|(deadline, timer)| {
-            if *deadline == which {
-                timer.abort();
-            }
-            *deadline != which
-        });
+        self.deadlines.retain(|(deadline, _)| *deadline != which);
     }
 
     /// Drops what only a live process tree needs.
-    pub(super) fn let_go(&mut self) {
-        self.clear_deadlines();
+    pub(super) fn release(&mut self) {
+        self.deadlines.clear();
         self.watching = None;
         self.agent = None;
         self.launch = None;
@@ -162,6 +219,9 @@ impl From<&Session> for Before {
 
 #[cfg(test)]
 mod tests {
+    use kennel_types::api::Until;
+    use kennel_types::{IdMaker, LaunchToken, SessionSpec};
+
     use super::*;
 
     #[test]
@@ -176,11 +236,38 @@ mod tests {
     }
 
     #[test]
+    fn a_step_affects_the_session_and_the_live_sessions_that_have_a_parent() {
+        let mut ids = IdMaker::default();
+        let (parent, child) = (ids.next(0, 1), ids.next(1, 1));
+        let spec = SessionSpec { parent: Some(parent.clone()), ..SessionSpec::default() };
+        let session = Session::new(child.clone(), spec, LaunchToken::new(1), Vec::new());
+        let mut launches = Launches::default();
+        launches.add_child(&session);
+        assert_eq!(launches.affected_by(&parent).collect::<Vec<_>>(), [&parent, &child]);
+        assert_eq!(launches.affected_by(&child).collect::<Vec<_>>(), [&child]);
+        launches.remove_child(&child);
+        assert_eq!(launches.affected_by(&parent).count(), 1);
+    }
+
+    #[test]
+    fn a_failed_record_is_listed_until_the_launch_is_removed() {
+        let id = IdMaker::default().next(0, 1);
+        let mut launches = Launches::default();
+        launches.update(&id, |_| panic!("it is not on record"));
+        launches.insert(&id, Runtime::default());
+        assert!(launches.unsaved().is_empty());
+        launches.update(&id, |runtime| runtime.unsaved = true);
+        assert_eq!(launches.unsaved(), std::slice::from_ref(&id));
+        launches.remove(&id);
+        assert!(launches.unsaved().is_empty() && launches.get(&id).is_none());
+    }
+
+    #[test]
     fn waiters_whose_client_has_gone_are_dropped() {
         let mut runtime = Runtime::default();
         for _ in 0..1000 {
             let (answer, answered) = tokio::sync::oneshot::channel();
-            runtime.await_with(Waiter::Settled(answer));
+            runtime.add_waiter(Waiter::Until(Until::Over, answer));
             drop(answered);
         }
         assert_eq!(runtime.waiters.len(), 1);
