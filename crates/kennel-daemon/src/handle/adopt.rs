@@ -10,7 +10,7 @@ use crate::error::ApiError;
 use crate::os::home::TOKEN_FILE;
 
 impl DaemonHandle {
-    /// Adopts a process; `caller` is the process that asks for it.
+    /// Adopts a process; `caller` is the process that sends the request.
     pub async fn adopt(
         &self,
         request: AdoptRequest,

@@ -24,7 +24,8 @@ impl DaemonHandle {
     /// Sends a signal to every process of a session.
     ///
     /// # Errors
-    /// The signal or the session is unknown, the session is not running, or its keeper does not answer.
+    /// The signal or the session is unknown, the session is not running, or its keeper does not
+    /// answer.
     pub async fn signal(&self, reference: String, signal: i32) -> Result<(), ApiError> {
         if !(1..=LAST_SIGNAL).contains(&signal) {
             return Err(unknown_signal(signal));

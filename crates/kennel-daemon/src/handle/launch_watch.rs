@@ -1,7 +1,8 @@
 //! Wakes the followers of a launch when there is more to read.
 //!
-//! One task for each launch, however many clients follow it, and only while at least one does. The keeper reports when
-//! the journal grows, the register when the session changes, so that followers never poll the disk.
+//! One task for each launch, however many clients follow it, and only while at least one does. The
+//! keeper reports when the journal grows, the register when the session changes, so that followers
+//! never poll the disk.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,7 +19,8 @@ use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 
 /// How long a keeper may take to greet.
 const GREETING: Duration = Duration::from_secs(5);
-/// How often a session without a keeper is read even if nothing changes: on a full disk no event can be recorded.
+/// How often a session without a keeper is read even if nothing changes: on a full disk no event
+/// can be recorded.
 const RECHECK: Duration = Duration::from_secs(1);
 
 /// What followers of a launch know of it.
@@ -44,8 +46,8 @@ type Watches = HashMap<String, watch::Sender<LaunchWatch>>;
 pub(crate) struct LaunchWatches(Arc<Mutex<Watches>>);
 
 impl DaemonHandle {
-    /// Follows the launch with this id. The value changes when there may be more to read, or when there will be no
-    /// more; the channel closes when the daemon shuts down.
+    /// Follows the launch with this id. The value changes when there may be more to read, or when
+    /// there will be no more; the channel closes when the daemon shuts down.
     #[must_use]
     pub fn watch_launch(&self, launch: &str) -> watch::Receiver<LaunchWatch> {
         let launch = exact_reference(launch);
@@ -91,7 +93,8 @@ impl LaunchWatches {
     }
 }
 
-/// A reference that means this launch. The id of a session's first launch is the session's own, which means its latest.
+/// A reference that means this launch. The id of a session's first launch is the session's own,
+/// which means its latest.
 #[must_use]
 pub fn exact_reference(launch: &str) -> String {
     if launch.contains('_') { launch.to_owned() } else { format!("{launch}_1") }
@@ -110,15 +113,15 @@ async fn follow(
     watch: &watch::Sender<LaunchWatch>,
 ) -> LaunchEnd {
     let mut latest = daemon.latest_event();
-    let mut journal = JournalState::MayGrow;
+    let mut is_complete = false;
     loop {
         // Before the session is read, so that no later change is missed.
         latest.borrow_and_update();
         match daemon.show(launch.to_owned()).await {
             Ok(view) if has_ended(view.phase) => return LaunchEnd::Ended(Arc::new(view)),
             Ok(view) => {
-                if view.phase >= Phase::Launching && journal == JournalState::MayGrow {
-                    journal = follow_keeper(&view, watch).await;
+                if view.phase >= Phase::Launching && !is_complete {
+                    is_complete = follow_keeper(&view, watch).await;
                 }
             }
             Err(error) if error.status() == 404 => return LaunchEnd::Removed,
@@ -138,20 +141,14 @@ async fn follow(
     }
 }
 
-/// Whether the keeper still adds to the journal of this launch. Afterwards it may serve another launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum JournalState {
-    MayGrow,
-    Complete,
-}
-
-/// Passes on the keeper's reports about its journal, for as long as it is connected.
-async fn follow_keeper(view: &SessionView, watch: &watch::Sender<LaunchWatch>) -> JournalState {
+/// Passes on the keeper's reports about its journal, for as long as it is connected. Returns
+/// whether the journal of this launch is complete: afterwards the keeper may serve another launch.
+async fn follow_keeper(view: &SessionView, watch: &watch::Sender<LaunchWatch>) -> bool {
     let followed = async {
         let keeper = KeeperConnection::begin(Path::new(&view.folder))?;
         match timeout(GREETING, keeper.greet(PeerRole::Client)).await {
             Ok(greeted) => drop(greeted?),
-            Err(_) => return Ok(JournalState::MayGrow),
+            Err(_) => return Ok(false),
         }
         keeper.say(&KeeperRequest::Follow).await?;
         keeper
@@ -159,7 +156,7 @@ async fn follow_keeper(view: &SessionView, watch: &watch::Sender<LaunchWatch>) -
                 if let KeeperReport::Grown(_) = report {
                     watch.send_modify(|_| ());
                 }
-                matches!(report, KeeperReport::Gone(_)).then_some(JournalState::Complete)
+                matches!(report, KeeperReport::Gone(_)).then_some(true)
             })
             .await
     };
@@ -168,6 +165,6 @@ async fn follow_keeper(view: &SessionView, watch: &watch::Sender<LaunchWatch>) -
         if !matches!(error, KeeperRequestError::NotListening | KeeperRequestError::Client(Closed)) {
             tracing::warn!(session = %view.id, %error, "can't follow a keeper");
         }
-        JournalState::MayGrow
+        false
     })
 }

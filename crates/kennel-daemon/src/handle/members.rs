@@ -34,6 +34,6 @@ impl DaemonHandle {
         force: bool,
         by: String,
     ) -> Result<(), ApiError> {
-        self.request(move |owner, answer| owner.remove_member(&name, force, by, answer)).await
+        self.request(move |owner, answer| owner.remove_member(name, force, by, answer)).await
     }
 }

@@ -1,11 +1,13 @@
-//! The one way into the daemon for its servers: typed requests to the owner, and streams of what happens.
+//! The one way into the daemon for its servers: typed requests to the owner, and streams of what
+//! happens.
 //!
 //! ```text
 //! kennel-http ──> DaemonHandle ──calls─────> owner
 //!                      ├── reads ──────────> register, journals
 //!                      └── asks ───────────> keepers
 //! ```
-//! Nothing here knows HTTP. Every method returns [`ApiError`] with a text for people and a code for programs.
+//! Nothing here knows HTTP. Every method returns [`ApiError`] with a text for people and a code for
+//! programs.
 
 mod adopt;
 mod input;
@@ -52,7 +54,8 @@ const REPORTED_VARS: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ
 
 /// A connection to a running daemon. Clones share it.
 ///
-/// A method fails if its request is invalid or refused, if what it refers to is unknown, or if the daemon shuts down.
+/// A method fails if its request is invalid or refused, if what it refers to is unknown, or if the
+/// daemon shuts down.
 #[derive(Debug, Clone)]
 pub struct DaemonHandle(Arc<HandleParts>);
 
@@ -109,7 +112,8 @@ impl DaemonHandle {
         answered.await.unwrap_or_else(|_| Err(ApiError::gone()))
     }
 
-    /// Like [`DaemonHandle::request`]. If it is `tied` to the caller, the owner notices when this future is dropped.
+    /// Like [`DaemonHandle::request`]. If it is `tied` to the caller, the owner notices when this
+    /// future is dropped.
     async fn request_tied<T: Send + 'static>(
         &self,
         tied: bool,
@@ -161,8 +165,8 @@ impl DaemonHandle {
         Ok(DaemonView { environment: reported_environment(std::env::vars_os()), ..view })
     }
 
-    /// Shuts the daemon down, with its sessions unless they are to be kept. The channel reports progress; dropping it
-    /// changes nothing.
+    /// Shuts the daemon down, with its sessions unless they are to be kept. The channel reports
+    /// progress; dropping it changes nothing.
     pub fn shut_down(
         &self,
         request: &ShutdownRequest,
@@ -176,7 +180,8 @@ impl DaemonHandle {
         accepted.then_some(progress).ok_or_else(ApiError::gone)
     }
 
-    /// Has the yard replace the daemon: by the program at this absolute path, or by the same one if it is empty.
+    /// Has the yard replace the daemon: by the program at this absolute path, or by the same one if
+    /// it is empty.
     ///
     /// # Errors
     /// The path is relative, or the daemon is shutting down.
@@ -198,7 +203,8 @@ impl DaemonHandle {
         self.0.register.latest_seq()
     }
 
-    /// Waits until all that happened so far is in the event log, but not for long: a full disk must not block readers.
+    /// Waits until all that happened so far is in the event log, but not for long: a full disk must
+    /// not block readers.
     pub async fn flush_events(&self) {
         drop(tokio::time::timeout(EVENT_FLUSH_TIMEOUT, self.0.register.catch_up()).await);
     }

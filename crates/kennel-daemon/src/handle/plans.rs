@@ -10,7 +10,7 @@ use crate::plan::request::{NewPlan, resume_environment};
 impl DaemonHandle {
     /// Lists all plans.
     pub async fn list_plans(&self) -> Result<Vec<PlanView>, ApiError> {
-        self.ask(|owner| Ok(owner.plan_views())).await
+        self.ask(|owner| Ok(owner.plans.views())).await
     }
 
     /// Runs a plan; answers when it is on record.

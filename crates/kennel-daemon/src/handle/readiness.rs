@@ -15,10 +15,13 @@ impl DaemonHandle {
     /// Checks every part of the daemon.
     pub async fn readiness(&self) -> ReadyView {
         let (owner, register) = tokio::join!(self.check_owner(), self.check_register());
-        let mut checks =
-            vec![check("register", register), check("owner", owner.as_ref().map(drop))];
-        if let Ok(health) = owner {
-            checks.extend(owner_checks(health));
+        let mut checks = vec![check("register", register.err())];
+        match owner {
+            Ok(health) => {
+                checks.push(check("owner", None));
+                checks.extend(owner_checks(health));
+            }
+            Err(why) => checks.push(check("owner", Some(why))),
         }
         ReadyView { ready: checks.iter().all(|check| check.passed), checks }
     }
@@ -42,19 +45,17 @@ impl DaemonHandle {
 }
 
 fn owner_checks(health: Health) -> [CheckView; 4] {
-    let Health { unprobed, has_yard, leaving, no_room } = health;
-    let failed = |passed: bool, why: &dyn Fn() -> String| if passed { Ok(()) } else { Err(why()) };
-    let unprobed = failed(unprobed == 0, &|| format!("{unprobed} sessions are not probed yet"));
+    let Health { unprobed, has_yard, shutting_down, no_room } = health;
+    let unprobed = (unprobed > 0).then(|| format!("{unprobed} sessions are not probed yet"));
     [
         check("adoption", unprobed),
-        check("yard", failed(has_yard, &|| "the yard is gone".to_owned())),
-        check("serving", failed(!leaving, &|| "the daemon is shutting down".to_owned())),
-        check("room", no_room.map_or(Ok(()), Err)),
+        check("yard", (!has_yard).then(|| "the yard is gone".to_owned())),
+        check("serving", shutting_down.then(|| "the daemon is shutting down".to_owned())),
+        check("room", no_room),
     ]
 }
 
-fn check(name: &str, passed: Result<(), impl ToString>) -> CheckView {
-    let why = passed.err().map(|why| why.to_string());
+fn check(name: &str, why: Option<String>) -> CheckView {
     CheckView { name: name.to_owned(), passed: why.is_none(), why }
 }
 
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn each_problem_fails_its_own_check() {
-        let well = Health { unprobed: 0, has_yard: true, leaving: false, no_room: None };
+        let well = Health { unprobed: 0, has_yard: true, shutting_down: false, no_room: None };
         let failed = |health| {
             let failed = owner_checks(health).into_iter().filter(|check| !check.passed);
             failed.map(|check| (check.name, check.why.unwrap())).collect::<Vec<_>>()
@@ -73,7 +74,7 @@ mod tests {
         let names = [
             Health { unprobed: 3, ..well.clone() },
             Health { has_yard: false, ..well.clone() },
-            Health { leaving: true, ..well.clone() },
+            Health { shutting_down: true, ..well.clone() },
             Health { no_room: Some("the disk is full".to_owned()), ..well },
         ]
         .map(|health| failed(health).pop().unwrap());

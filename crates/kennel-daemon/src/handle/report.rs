@@ -1,7 +1,7 @@
 //! Reports of agents about themselves.
 //!
-//! A refused report changes nothing, and no process is ended for it. But the caller is examined: if its launch is over,
-//! the remaining processes of that launch are ended, as any stray may be.
+//! A refused report changes nothing, and no process is ended for it. But the caller is examined: if
+//! its launch is over, the remaining processes of that launch are ended, as any stray may be.
 
 use std::time::Duration;
 
@@ -38,8 +38,8 @@ impl DaemonHandle {
             }
             return Err(refused);
         }
-        // Not before it is written: if the daemon is killed now, the next one knows of it. On a full disk the report
-        // counts as long as this daemon lives.
+        // Not before it is written: if the daemon is killed now, the next one knows of it. On a
+        // full disk the report counts as long as this daemon lives.
         if timeout(RECORD_TIMEOUT, self.0.register.catch_up()).await.is_err() {
             tracing::warn!("a report is not recorded yet");
         }
@@ -55,7 +55,8 @@ impl DaemonHandle {
         found.map_err(ApiError::internal)
     }
 
-    /// Ends what is left of the caller's launch if that launch is over. A live or stopping launch has its keeper.
+    /// Ends what is left of the caller's launch if that launch is over. A live or stopping launch
+    /// has its keeper.
     async fn end_leftovers(self, caller: Caller) {
         let Caller { pid: Some(pid), session: Some(session) } = caller else { return };
         // The caller may be among those that are ended, and must be able to read the answer first.

@@ -27,8 +27,9 @@ pub struct CancelOnDrop(
 );
 
 impl DaemonHandle {
-    /// Creates a session and launches it; answers once it has come as far as `until`. With `rejoin`, finds the session
-    /// that the same request created before a daemon was killed. Dropping the future ends a tethered session.
+    /// Creates a session and launches it; answers once it has come as far as `until`. With
+    /// `rejoin`, finds the session that the same request created before a daemon was killed.
+    /// Dropping the future ends a tethered session.
     pub async fn create(
         &self,
         mut request: CreateRequest,

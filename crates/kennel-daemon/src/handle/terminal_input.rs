@@ -24,7 +24,8 @@ pub struct TerminalInput {
     terminal: bool,
     takes_input: bool,
     read_only: bool,
-    /// Connected with the first request: clients that only watch need none, and a keeper has few places.
+    /// Connected with the first request: clients that only watch need none, and a keeper has few
+    /// places.
     keeper: Option<KeeperConnection>,
     input: TypedInput,
     /// Whether the client has sent a size before.
@@ -86,7 +87,8 @@ impl TerminalInput {
         }
     }
 
-    /// Sets the size of the terminal. The first time, the program on it is made to redraw everything.
+    /// Sets the size of the terminal. The first time, the program on it is made to redraw
+    /// everything.
     pub async fn resize(&mut self, size: Size) -> Result<(), String> {
         if self.read_only {
             return Err(READ_ONLY.to_owned());
@@ -119,7 +121,7 @@ impl TerminalInput {
         Ok(())
     }
 
-    /// Waits for the keeper, or until the size is due; for ever if neither is expected.
+    /// Waits for the keeper, or until the size is due; forever if neither is expected.
     pub async fn next_event(&mut self) -> InputEvent {
         let due = self.size_at.map(|(at, _)| at);
         let report = async {

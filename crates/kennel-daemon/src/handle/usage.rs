@@ -27,7 +27,8 @@ impl DaemonHandle {
         Ok(ask(&self.0.home, session_pen, Instant::now() + KEEPERS_TIMEOUT).await)
     }
 
-    /// Returns the resource usage of all live sessions, in the order of their ids. Dropping the future stops asking.
+    /// Returns the resource usage of all live sessions, in the order of their ids. Dropping the
+    /// future stops asking.
     pub async fn usage_of_all(&self) -> Result<Vec<SessionUsage>, ApiError> {
         let (permits, until) =
             (Arc::new(Semaphore::new(CONCURRENT)), Instant::now() + KEEPERS_TIMEOUT);
@@ -54,7 +55,7 @@ async fn ask(home: &HomeDir, session_pen: SessionPen, until: Instant) -> Session
     let SessionPen { id, name, phase, has_keeper } = session_pen;
     let (mut usage, mut trouble) = (None, None);
     if has_keeper {
-        match timeout_at(until, inspect::usage(home.session(&id))).await {
+        match timeout_at(until, inspect::usage(&home.session(&id))).await {
             Ok(Ok(used)) => usage = Some(used),
             // It has just ended, and uses nothing.
             Ok(Err(KeeperRequestError::NotListening)) => {}

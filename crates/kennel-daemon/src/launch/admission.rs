@@ -35,9 +35,7 @@ impl Default for LaunchLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum LaunchSlot {
-    /// It starts at once.
     Now,
-    /// It waits in the queue.
     Queued,
 }
 
@@ -51,7 +49,6 @@ pub(crate) struct AdmissionControl {
     live: usize,
     /// How many of the live sessions wait in the queue.
     queued: usize,
-    /// Whether a check of the queue is on its way.
     check_requested: bool,
     /// Whether a timer is running that checks the queue again.
     has_timer: bool,
@@ -78,7 +75,6 @@ impl AdmissionControl {
         self.live
     }
 
-    /// Counts a session that is live from now on.
     pub(crate) fn add(&mut self, phase: Phase) {
         self.live += 1;
         self.queued += usize::from(phase == Phase::Queued);
@@ -100,7 +96,8 @@ impl AdmissionControl {
         ended_ago: impl Fn(&Session) -> Option<Duration>,
     ) -> Keyed {
         match world.by_key(spec, self.limits.key_retention, ended_ago) {
-            // A client may repeat a request from the foreground or in the background: it is the same work.
+            // A client may repeat a request from the foreground or in the background: it is the
+            // same work.
             Keyed::Different { by, fields } if fields == ["tethered"] => Keyed::Same(by),
             keyed => keyed,
         }
@@ -111,7 +108,8 @@ impl AdmissionControl {
         session.spec.key.is_some() && ended_ago.is_some_and(|ago| ago < self.limits.key_retention)
     }
 
-    /// Decides where a launch begins. Nothing was made so far, so that a refusal leaves nothing behind.
+    /// Decides where a launch begins. Nothing was made so far, so that a refusal leaves nothing
+    /// behind.
     pub(crate) fn slot_for(
         &mut self,
         world: &World,
@@ -153,7 +151,8 @@ impl AdmissionControl {
         })
     }
 
-    /// Returns whether a check of the queue must be requested: a session waits, and no check is on its way.
+    /// Returns whether a check of the queue must be requested: a session waits, and no check is on
+    /// its way.
     #[must_use]
     pub(crate) fn request_check(&mut self) -> bool {
         self.queued > 0 && !std::mem::replace(&mut self.check_requested, true)
@@ -166,13 +165,12 @@ impl AdmissionControl {
         self.queued > 0
     }
 
-    /// Returns the sessions whose turn it is.
     pub(crate) fn next_in_queue(&self, world: &World) -> Vec<SessionId> {
         world.next_in_queue(&self.limits.caps)
     }
 
-    /// Returns whether a timer must be started that checks the queue again: nothing reports when the machine
-    /// has room.
+    /// Returns whether a timer must be started that checks the queue again: nothing reports when
+    /// the machine has room.
     #[must_use]
     pub(crate) fn start_timer(&mut self) -> bool {
         !std::mem::replace(&mut self.has_timer, true)

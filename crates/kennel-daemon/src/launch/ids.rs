@@ -15,12 +15,10 @@ impl LaunchIds {
         self.0.after(id);
     }
 
-    /// Makes the id of a new session or plan.
     pub(crate) fn session(&mut self) -> Result<SessionId, ApiError> {
         Ok(self.0.next(clock::now_ms(), u32::from_le_bytes(random()?)))
     }
 
-    /// Makes the secret token of a launch.
     pub(crate) fn token() -> Result<LaunchToken, ApiError> {
         Ok(LaunchToken::new(u128::from_le_bytes(random()?)))
     }

@@ -24,12 +24,10 @@ pub(crate) const BEFORE_SOCKET: usize = 2;
 pub(crate) struct Preparation {
     /// The key of the fork request.
     pub(crate) key: u64,
-    /// The session's folder, which is created.
     pub(crate) folder: PathBuf,
     pub(crate) order: LaunchOrder,
     /// The keeper's end of the socket to the daemon; none for a spare keeper, which has it already.
     pub(crate) socket: Option<OwnedFd>,
-    /// Its standard input.
     pub(crate) stdin: Option<OwnedFd>,
     /// The yard that will be asked.
     pub(crate) yard: ProcessIdentity,

@@ -35,7 +35,6 @@ const GIT_ENV_VARS: &[&str] = &[
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 ];
-/// The longest session name.
 const LONGEST_NAME: usize = 64;
 /// How many special characters `termios` has at most.
 const CHARACTER_LIMIT: usize = 64;
@@ -88,8 +87,11 @@ impl LaunchRequest {
         if argv.is_empty() && spec.agent.is_none() {
             return Err(ApiError::invalid("argv is empty: there is nothing to run"));
         }
-        if let Some(signal) = spec.stop_signal {
-            check_signal(signal)?;
+        if let Some(number) = spec.stop_signal
+            && rustix::process::Signal::from_named_raw(number).is_none()
+        {
+            let text = format!("invalid stop_signal {number}: there is no such signal");
+            return Err(ApiError::invalid(text));
         }
         let prompt = command::check(&mut spec, &argv, request.prompt)?;
         let env = request.env.into_iter().map(variable).collect::<Result<_, _>>()?;
@@ -135,7 +137,8 @@ impl LaunchRequest {
         Ok(Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt })
     }
 
-    /// Returns a client's environment, from which prompts are made later: see [`LaunchRequest::with_prompt`].
+    /// Returns a client's environment, from which prompts are made later: see
+    /// [`LaunchRequest::with_prompt`].
     pub(crate) fn client_environment(
         env: Environment,
         cwd: OsText,
@@ -159,33 +162,23 @@ impl LaunchRequest {
         self.spec.worktree.as_ref().is_some_and(|worktree| worktree.record.is_none())
     }
 
-    /// Whether it has or requests a worktree.
-    pub(crate) fn has_worktree(&self) -> bool {
-        self.spec.worktree.is_some()
-    }
-
     pub(crate) fn env(&self) -> &Vec<(OsString, OsString)> {
         &self.env
     }
 
     /// Sets the command of a prompt. Variables that the client has set stay.
-    pub(crate) fn set_command(&mut self, argv: Vec<String>, env: Vec<(String, String)>) {
-        self.spec.argv.clone_from(&argv);
-        self.argv = argv.into_iter().map(OsString::from).collect();
-        for (name, value) in env {
-            if self.env.iter().all(|(set, _)| *set != *name) {
-                self.env.push((name.into(), value.into()));
-            }
-        }
-    }
-
-    /// Sets the command of a prompt.
     pub(crate) fn set_prompt(&mut self, settled: SettledPrompt) {
         let SettledPrompt { agent, command, folder } = settled;
         self.spec.stop_signal = self.spec.stop_signal.or(command.stop_signal);
         self.spec.agent = Some(Box::new(agent));
-        self.set_command(command.argv, command.env);
-        if let Some(folder) = folder.filter(|_| !self.has_worktree()) {
+        self.argv = command.argv.iter().map(OsString::from).collect();
+        self.spec.argv = command.argv;
+        for (name, value) in command.env {
+            if self.env.iter().all(|(set, _)| *set != *name) {
+                self.env.push((name.into(), value.into()));
+            }
+        }
+        if let Some(folder) = folder.filter(|_| self.spec.worktree.is_none()) {
             self.set_folder(&folder);
         }
     }
@@ -207,13 +200,16 @@ impl LaunchRequest {
     /// Starts it in this folder instead of the client's.
     pub(crate) fn set_folder(&mut self, cwd: &str) {
         cwd.clone_into(&mut self.spec.cwd);
-        self.cwd = PathBuf::from(cwd);
-        for (_, value) in self.env.iter_mut().filter(|(name, _)| name == "PWD") {
-            *value = cwd.into();
-        }
+        self.set_cwd(cwd.into());
     }
 
-    /// The client's working folder.
+    fn set_cwd(&mut self, cwd: PathBuf) {
+        for (_, value) in self.env.iter_mut().filter(|(name, _)| name == "PWD") {
+            *value = cwd.clone().into();
+        }
+        self.cwd = cwd;
+    }
+
     pub(crate) fn cwd(&self) -> &Path {
         &self.cwd
     }
@@ -221,10 +217,7 @@ impl LaunchRequest {
     /// Starts it in this folder of its worktree, without the variables that point git elsewhere.
     pub(crate) fn move_into_worktree(&mut self, cwd: PathBuf) {
         self.env.retain(|(name, _)| !GIT_ENV_VARS.iter().any(|other| name == *other));
-        for (_, value) in self.env.iter_mut().filter(|(name, _)| name == "PWD") {
-            *value = cwd.clone().into();
-        }
-        self.cwd = cwd;
+        self.set_cwd(cwd);
     }
 
     /// Returns another launch of a session, with the environment of the client that resumes it.
@@ -344,7 +337,8 @@ impl LaunchRequest {
     }
 }
 
-/// Returns the variables with which an agent can report about its session. Only the token is written to disk.
+/// Returns the variables with which an agent can report about its session. Only the token is
+/// written to disk.
 fn own_variables(
     name: &PenName,
     token: &LaunchToken,
@@ -374,13 +368,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), ApiError> {
     Err(ApiError::invalid(format!("invalid session name {name:?}")).hint(format!(
         "a name has 1 to {LONGEST_NAME} characters without spaces or /, and does not begin with -"
     )))
-}
-
-fn check_signal(number: i32) -> Result<(), ApiError> {
-    if rustix::process::Signal::from_named_raw(number).is_some() {
-        return Ok(());
-    }
-    Err(ApiError::invalid(format!("invalid stop_signal {number}: there is no such signal")))
 }
 
 fn exact(text: OsText, what: &str) -> Result<OsString, ApiError> {
@@ -460,7 +447,7 @@ pub(crate) mod tests {
         assert!(refusal(|r| r.limits.push((7, 2, 1))).contains("soft"));
         for too_little in [0, MIN_LIMIT - 1] {
             let detail = refusal(|r| r.spec.output_limit = too_little);
-            assert!(detail.contains(&format!("output_limit {too_little} ")), "{detail}");
+            assert!(detail.contains(&format!("output_limit {too_little}:")), "{detail}");
             assert!(detail.contains("131072"), "{detail}");
         }
         assert!(refusal(|r| r.spec.name = Some("two words".into())).contains("two words"));

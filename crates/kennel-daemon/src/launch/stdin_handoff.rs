@@ -1,4 +1,5 @@
-//! The handoff of standard input: a client passes its descriptor here, and names the ticket in its next request.
+//! The handoff of standard input: a client passes its descriptor here, and names the ticket in its
+//! next request.
 //!
 //! HTTP can't carry descriptors, and the agent must get the client's own standard input.
 
@@ -13,15 +14,14 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::io::unix::AsyncFd;
+use tokio::time::timeout;
 
 use crate::os::async_fd;
 use crate::os::home::STDIN_SOCKET;
 
-/// The length of a ticket.
 const TICKET: usize = 32;
 /// How many descriptors are kept at once.
 const MAX_PENDING: usize = 64;
-/// How long a descriptor is kept.
 const LIFETIME: Duration = Duration::from_secs(30);
 /// How long a client may take to send its descriptor.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -70,23 +70,15 @@ impl StdinHandoff {
         async_fd::watch(socket)
     }
 
-    /// Accepts descriptors for ever.
     pub(crate) async fn serve(self, listener: AsyncFd<OwnedFd>) {
         loop {
             match accept(&listener).await {
                 Ok(socket) => {
                     let handoff = self.clone();
                     tokio::spawn(async move {
-                        let received =
-                            tokio::time::timeout(CLIENT_TIMEOUT, handoff.receive(socket));
-                        match received.await {
-                            Ok(Ok(())) => {}
-                            Ok(Err(error)) => {
-                                tracing::warn!(%error, "a client failed to hand over its standard input")
-                            }
-                            Err(_) => tracing::warn!(
-                                "a client did not hand over its standard input in time"
-                            ),
+                        let received = timeout(CLIENT_TIMEOUT, handoff.receive(socket)).await;
+                        if let Err(error) = received.unwrap_or_else(|late| Err(late.into())) {
+                            tracing::warn!(%error, "can't take over a client's standard input");
                         }
                     });
                 }
@@ -131,7 +123,8 @@ impl StdinHandoff {
     }
 }
 
-/// Binds a seqpacket socket in the home, however long the home's path is, in place of one that exists.
+/// Binds a seqpacket socket in the home, however long the home's path is, in place of one that
+/// exists.
 fn bind(home: &Path, name: &str) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(home, flags, Mode::empty())?;

@@ -1,4 +1,5 @@
-//! Adopted sessions: processes that a user started in their own terminal. They are followed, and can be released.
+//! Adopted sessions: processes that a user started in their own terminal. They are followed, and
+//! can be released.
 
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ impl Owner {
         self.world.get(id).is_some_and(|session| session.started_by == StartedBy::User)
     }
 
-    /// Follows a process from now on; answered once it does. A repeated request gets the same session.
+    /// Follows a process from now on; answered once it does. A repeated request gets the same
+    /// session.
     pub(crate) fn adopt(&mut self, candidate: AdoptionCandidate, answer: Answer<SessionView>) {
         let title = candidate.title.clone();
         match self.follow_candidate(candidate) {
@@ -64,7 +66,6 @@ impl Owner {
         Ok(id)
     }
 
-    /// Looks for the process of an adopted session.
     pub(super) fn probe_process(&mut self, id: &SessionId) {
         let Some(session) = self.world.get(id) else { return };
         let look = AdoptedProbe {
@@ -74,26 +75,17 @@ impl Owner {
             // That concerns only sessions of a former daemon.
             rebooted: self.adoption.rebooted && self.adoption.is_pending(id),
         };
-        let (bus, session, permits) = (self.bus.clone(), id.clone(), self.adoption.permits.clone());
-        tokio::spawn(async move {
-            // The semaphore is never closed.
-            let _permit = permits.acquire().await;
-            let sighting = look.run().await;
-            bus.call(move |owner| owner.sighted(&session, sighting));
-        });
+        self.spawn_probe(id, look.run(), Self::sighted);
     }
 
     /// The process of an adopted session was found, or not.
-    pub(super) fn sighted(&mut self, id: &SessionId, sighting: AdoptedSighting) {
+    fn sighted(&mut self, id: &SessionId, sighting: AdoptedSighting) {
         let AdoptedSighting { probe, handle } = sighting;
         let lives = !self.has_ended(id);
         if let (Some(handle), Some(runtime), true) = (handle, self.launches.get_mut(id), lives) {
             let (bus, session, followed) = (self.bus.clone(), id.clone(), handle.clone());
             let following = AbortOnDrop::spawn(async move {
-                let report = |event| {
-                    let session = session.clone();
-                    bus.call(move |owner| owner.apply(&session, &event));
-                };
+                let report = |event| bus.apply(&session, event);
                 let event = process::follow(followed, report).await;
                 report(event);
             });
@@ -111,10 +103,7 @@ impl Owner {
         // It is not followed if it has just ended; then its end is about to be reported.
         let Some(followed) = followed else { return };
         let (bus, session) = (self.bus.clone(), id.clone());
-        let report = move |event| {
-            let session = session.clone();
-            bus.call(move |owner| owner.apply(&session, &event));
-        };
+        let report = move |event| bus.apply(&session, event);
         let handle = followed.handle.clone();
         followed.ending = Some(AbortOnDrop::spawn(async move {
             let alive = |survivors: Vec<Survivor>| report(Event::StillAlive { survivors });
@@ -123,7 +112,6 @@ impl Owner {
         }));
     }
 
-    /// Returns a handle to the process of an adopted session.
     pub(crate) fn handle_of(&self, reference: &str) -> Result<Handle, ApiError> {
         let id = self.find(reference)?;
         let followed = self.launches.get(&id).and_then(|runtime| runtime.followed.as_ref());
@@ -131,7 +119,7 @@ impl Owner {
         followed.map(|followed| followed.handle.clone()).ok_or_else(gone)
     }
 
-    /// Stops to follow a process, and leaves it alone. Answered once that is on record.
+    /// Stops following a process, which continues to run. Answers once that is on record.
     pub(super) fn release_process(
         &mut self,
         id: &SessionId,

@@ -1,9 +1,10 @@
-//! The owner's queue: everything that clients, workers and timers want done, as functions that run in the
-//! owner's task, one after the other.
+//! The owner's queue: everything that clients, workers and timers want done, as functions that run
+//! in the owner's task, one after the other.
 
 use std::fmt;
 use std::time::Duration;
 
+use kennel_core::Event;
 use kennel_types::SessionId;
 use tokio::sync::{mpsc, oneshot};
 
@@ -11,8 +12,8 @@ use super::Owner;
 use crate::event_sender::EventSender;
 use crate::os::AbortOnDrop;
 
-/// The signal that a client has disconnected: its sender is dropped without a value. The session or plan of the
-/// client ends then.
+/// The signal that a client has disconnected: its sender is dropped without a value. The session or
+/// plan of the client ends then.
 pub(crate) type Disconnect = oneshot::Receiver<()>;
 /// A function that runs in the owner's task. It must not block.
 pub(crate) type OwnerCall = Box<dyn FnOnce(&mut Owner) + Send>;
@@ -30,6 +31,12 @@ impl Bus {
     /// Queues a call. Returns whether the owner still exists.
     pub(crate) fn call(&self, call: impl FnOnce(&mut Owner) + Send + 'static) -> bool {
         self.0.send(Box::new(call)).is_ok()
+    }
+
+    /// Queues an event of a session.
+    pub(super) fn apply(&self, id: &SessionId, event: Event) {
+        let id = id.clone();
+        self.call(move |owner| owner.apply(&id, &event));
     }
 
     /// Queues a call after a pause.

@@ -24,7 +24,6 @@ const BEYOND_GRACE: Duration = Duration::from_secs(30);
 const KNOWN_SURVIVORS: Duration = Duration::from_secs(5);
 
 impl Owner {
-    /// Answers a request of a recovery task.
     pub(crate) fn recovery_request(&mut self, request: RecoveryRequest) {
         match request {
             RecoveryRequest::Census { answer } => drop(answer.send(self.census())),

@@ -18,7 +18,6 @@ use crate::os::clock;
 use crate::owner::bus::Disconnect;
 use crate::owner::waiters::Waiter;
 
-/// Returns what every launch owes.
 pub(super) fn owed() -> Vec<Owed> {
     vec![Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None }]
 }
@@ -32,15 +31,16 @@ impl Owner {
     ) {
         let asked = launch.spec.clone();
         let settled = self.settle_prompt(&mut launch);
-        // The key comes first: a repeated request gets its answer even if it would be refused by now.
+        // The key comes first: a repeated request gets its answer even if it would be refused by
+        // now.
         match self.keyed_prompt(&launch.spec, &asked) {
             Keyed::Free => {
                 if let Err(refused) = settled {
                     return waiter.refuse(refused);
                 }
             }
-            // A repeated request gets the answer of the first one. It is tied to the session only if it comes
-            // from the same client, after the loss of a daemon.
+            // A repeated request gets the answer of the first one. It is tied to the session only
+            // if it comes from the same client, after the loss of a daemon.
             Keyed::Same(id) => {
                 self.rejoin(&id, launch, disconnect);
                 return self.wait(&id, waiter);
@@ -77,8 +77,8 @@ impl Owner {
         Ok(id)
     }
 
-    /// Refuses a name that is the beginning of an id: names are looked up first, so that a user who types the
-    /// beginning of an id would stop the wrong session.
+    /// Refuses a name that is the beginning of an id: names are looked up first, so that a user who
+    /// types the beginning of an id would stop the wrong session.
     pub(super) fn check_name(&self, name: Option<&str>) -> Result<(), ApiError> {
         let mistaken = name.and_then(|name| Some((name, self.world.mistaken_for(name)?)));
         mistaken.map_or(Ok(()), |(name, id)| {

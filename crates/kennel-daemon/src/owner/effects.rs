@@ -76,7 +76,8 @@ impl Owner {
         }
     }
 
-    /// Sends a request to a session's keeper and starts the deadline of the answer. Without a link the keeper is lost.
+    /// Sends a request to a session's keeper and starts the deadline of the answer. Without a link
+    /// the keeper is lost.
     fn ask_keeper(&mut self, id: &SessionId, request: KeeperRequest, owed: Deadline) {
         let link = self.launches.link(id);
         match link {
@@ -84,7 +85,7 @@ impl Owner {
                 link.send(request);
                 self.arm(id, owed, Duration::ZERO);
             }
-            None => self.apply_soon(id, Event::KeeperLost),
+            None => self.bus.apply(id, Event::KeeperLost),
         }
     }
 
@@ -92,14 +93,8 @@ impl Owner {
 
     fn start_keeper(&mut self, id: &SessionId) {
         if let Err(why) = self.prepare_keeper(id) {
-            self.apply_soon(id, Event::KeeperNotStarted { why: why.to_string() });
+            self.bus.apply(id, Event::KeeperNotStarted { why: why.to_string() });
         }
-    }
-
-    /// Applies an event after the current step.
-    fn apply_soon(&self, id: &SessionId, event: Event) {
-        let id = id.clone();
-        self.bus.call(move |owner| owner.apply(&id, &event));
     }
 
     /// Creates the link to the keeper: requests sent over it wait until the keeper connects.
@@ -134,7 +129,8 @@ impl Owner {
         Ok(())
     }
 
-    /// Creates the link to a keeper that is requested with this key; returns the keeper's end of the socket.
+    /// Creates the link to a keeper that is requested with this key; returns the keeper's end of
+    /// the socket.
     fn expect_keeper(&mut self, id: &SessionId, number: u64, key: u64) -> io::Result<OwnedFd> {
         let (ours, theirs) = Channel::pair()?;
         let socket = async_fd::watch(KeeperClient::over(ours))?;
@@ -142,14 +138,16 @@ impl Owner {
         let link = KeeperLink::attend(id.clone(), number, Descent::Ours, socket, owner);
         if let Some(runtime) = self.launches.get_mut(id) {
             runtime.link = Some(link);
-            // The fate of a spare keeper that died before it knew of the launch says nothing about this one.
+            // The fate of a spare keeper that died before it knew of the launch says nothing about
+            // this one.
             runtime.fate.send_replace(KeeperFate::Untold);
         }
         self.keepers.expect_fork(key, id);
         Ok(theirs)
     }
 
-    /// Requests the keeper from the yard, or hands the launch to a spare one, unless it is no longer wanted.
+    /// Requests the keeper from the yard, or hands the launch to a spare one, unless it is no
+    /// longer wanted.
     pub(super) fn prepared(&mut self, id: &SessionId, prepared: io::Result<Prepared>) {
         let (mut has_link, mut put_off) = (false, false);
         if let Some(runtime) = self.launches.get_mut(id) {
@@ -190,7 +188,8 @@ impl Owner {
         }
     }
 
-    /// The spare keeper has died before it knew of the launch: a new one is requested from the yard.
+    /// The spare keeper has died before it knew of the launch: a new one is requested from the
+    /// yard.
     fn prepare_another(
         &mut self,
         id: &SessionId,
@@ -216,8 +215,8 @@ impl Owner {
 
     // Stop.
 
-    /// Stops a session. An agent that may start over when it gets a signal after it has written its result is killed
-    /// instead.
+    /// Stops a session. An agent that may start over when it gets a signal after it has written its
+    /// result is killed instead.
     fn stop_politely(&mut self, id: &SessionId, grace: Duration) {
         let asked = self.world.get(id).filter(|session| {
             !grace.is_zero() && session.launch.granted && judge::is_killed_after_result(session)
@@ -266,8 +265,7 @@ impl Owner {
         let (bus, session) = (self.bus.clone(), id.clone());
         tokio::spawn(async move {
             for event in ending.run().await {
-                let session = session.clone();
-                bus.call(move |owner| owner.apply(&session, &event));
+                bus.apply(&session, event);
             }
         });
     }
@@ -284,7 +282,8 @@ impl Owner {
             (None, Some(_), _) if launch.pen.is_none() => KnownCgroup::None,
             (None, ..) => KnownCgroup::Somewhere,
         };
-        // A keeper in a pid namespace is the yard's grandchild: its connection is not that of the yard's child.
+        // A keeper in a pid namespace is the yard's grandchild: its connection is not that of the
+        // yard's child.
         let socket = runtime.link.as_ref().map(|link| link.socket.clone());
         let keeper = runtime.keeper_pid.zip(socket).filter(|_| session.spec.pen != PenKind::Pidns);
         let proof = YardProof {
@@ -321,16 +320,26 @@ impl Owner {
             patience: probe::PATIENCE,
             limits: TimeLimits::from(&session.spec),
         };
-        let (bus, session, permits) = (self.bus.clone(), id.clone(), self.adoption.permits.clone());
+        self.spawn_probe(id, search.run(), Self::probed);
+    }
+
+    /// Runs a probe, of which only so many run at once, and passes its result to `done`.
+    pub(super) fn spawn_probe<T: Send + 'static>(
+        &self,
+        id: &SessionId,
+        probe: impl Future<Output = T> + Send + 'static,
+        done: fn(&mut Self, &SessionId, T),
+    ) {
+        let (bus, id, permits) = (self.bus.clone(), id.clone(), self.adoption.permits.clone());
         tokio::spawn(async move {
             // The semaphore is never closed.
             let _permit = permits.acquire().await;
-            let found = search.run().await;
-            bus.call(move |owner| owner.probed(&session, found));
+            let result = probe.await;
+            bus.call(move |owner| done(owner, &id, result));
         });
     }
 
-    pub(super) fn probed(&mut self, id: &SessionId, found: ProbeResult) {
+    fn probed(&mut self, id: &SessionId, found: ProbeResult) {
         let ProbeResult { probe, keeper, ended_ms, owes, opened } = found;
         if let Some(keeper) = keeper {
             let number = self.keepers.next_number();
@@ -372,7 +381,7 @@ impl Owner {
             let event = clean_up(what, &folder, &name);
             let is_last =
                 matches!(&event, Event::CleanedUp { what } if *what == OwedKind::RuntimeFiles);
-            bus.call(move |owner| owner.apply(&session, &event));
+            bus.apply(&session, event);
             if is_last {
                 count_output(&metrics, &folder);
             }
@@ -388,7 +397,6 @@ impl Owner {
         point("daemon.release.sent");
     }
 
-    /// Stores the handle to the agent that its keeper has sent.
     pub(super) fn keep_agent(&mut self, id: &SessionId, descriptors: Vec<OwnedFd>) {
         if let (Some(runtime), Some(agent)) =
             (self.launches.get_mut(id), descriptors.into_iter().next())

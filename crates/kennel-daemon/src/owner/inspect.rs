@@ -1,6 +1,7 @@
 //! Everything about a session: its processes, its usage, its history.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest, PeerRole};
@@ -18,7 +19,6 @@ use crate::os::proc;
 
 /// How long a keeper may take to answer.
 const KEEPER_TIMEOUT: Duration = Duration::from_secs(2);
-/// The limit of events in a timeline.
 const TIMELINE: usize = 1000;
 
 /// Adds a session's processes and its history. What can't be found out is reported as trouble.
@@ -30,8 +30,12 @@ pub(crate) async fn inspect(
 ) {
     let InspectView { session, members, usage, timeline, launch, keeper_pid, trouble, .. } = view;
     if keeper_pid.is_some() {
-        match timeout(KEEPER_TIMEOUT, ask(home.session(&id))).await {
-            Ok(Ok((found, used))) => (*members, *usage) = (found, Some(used)),
+        let folder = home.session(&id);
+        let asked = ask(&folder, &[KeeperRequest::Members, KeeperRequest::Usage]);
+        match timeout(KEEPER_TIMEOUT, asked).await {
+            Ok(Ok((found, used))) => {
+                (*members, *usage) = (found.iter().map(member).collect(), Some(used));
+            }
             // It has just ended: no process is left.
             Ok(Err(KeeperRequestError::NotListening)) => {}
             Ok(Err(error)) => trouble.push(format!("can't ask its keeper: {error}")),
@@ -66,36 +70,32 @@ pub(crate) async fn inspect(
     }
 }
 
+/// Asks a keeper; the request for the usage comes last.
 async fn ask(
-    folder: std::path::PathBuf,
-) -> Result<(Vec<ProcessView>, UsageView), KeeperRequestError> {
-    let keeper = KeeperConnection::begin(&folder)?;
+    folder: &Path,
+    requests: &[KeeperRequest],
+) -> Result<(Vec<PenProcess>, UsageView), KeeperRequestError> {
+    let keeper = KeeperConnection::begin(folder)?;
     keeper.greet(PeerRole::Client).await?;
-    keeper.say(&KeeperRequest::Members).await?;
-    keeper.say(&KeeperRequest::Usage).await?;
+    for request in requests {
+        keeper.say(request).await?;
+    }
     let mut members = Vec::new();
     let usage = keeper.hear(|report, _| match report {
         KeeperReport::Members(found) => {
             members = found;
             None
         }
-        KeeperReport::Usage(usage) => Some(usage),
+        KeeperReport::Usage(usage) => Some(usage_view(&usage)),
         _ => None,
     });
     let usage = usage.await?;
-    Ok((members.iter().map(member).collect(), usage_view(&usage)))
+    Ok((members, usage))
 }
 
 /// Asks a keeper for the usage of its pen.
-pub(crate) async fn usage(folder: std::path::PathBuf) -> Result<UsageView, KeeperRequestError> {
-    let keeper = KeeperConnection::begin(&folder)?;
-    keeper.greet(PeerRole::Client).await?;
-    keeper.say(&KeeperRequest::Usage).await?;
-    let usage = keeper.hear(|report, _| match report {
-        KeeperReport::Usage(usage) => Some(usage),
-        _ => None,
-    });
-    usage.await.map(|usage| usage_view(&usage))
+pub(crate) async fn usage(folder: &Path) -> Result<UsageView, KeeperRequestError> {
+    Ok(ask(folder, &[KeeperRequest::Usage]).await?.1)
 }
 
 /// Returns the view of a process, with its parent and command line from `/proc`.
@@ -118,7 +118,8 @@ fn user_processes(identity: Option<&str>) -> io::Result<Vec<ProcessView>> {
     process_trees(vec![identity.pid])
 }
 
-/// Lists the processes below the init of a pid namespace, which is the only child of the known keeper process.
+/// Lists the processes below the init of a pid namespace, which is the only child of the known
+/// keeper process.
 fn namespace_processes(keeper: i32) -> io::Result<Vec<ProcessView>> {
     let mut pending = Vec::new();
     for init in proc::children_of(keeper)? {

@@ -59,7 +59,7 @@ impl Owner {
             }
             KeeperReport::Ending => self.keeper_is_ending(id),
             KeeperReport::StillAlive(survivors) => {
-                // The keeper is alive and goes on trying.
+                // The keeper is alive and keeps trying.
                 for answered in [Deadline::Ending, Deadline::Dismissed] {
                     self.cleared(id, answered);
                 }
@@ -83,7 +83,7 @@ impl Owner {
         }
     }
 
-    /// Problems of a launch that goes on anyway are part of the answer to the client.
+    /// Problems that do not end a launch are part of the answer to the client.
     fn keeper_has_trouble(&mut self, id: &SessionId, text: String) {
         let launching = self.world.get(id).is_some_and(|session| session.phase < Phase::Running);
         if let Some(runtime) = self.launches.get_mut(id).filter(|_| launching) {
@@ -161,7 +161,8 @@ impl Owner {
             runtime.deadlines.clear();
             self.forget_keeper(id);
         } else if runtime.preparing {
-            // A spare keeper that does not know of the launch yet: once that is prepared, a new one is requested.
+            // A spare keeper that does not know of the launch yet: once that is prepared, a new one
+            // is requested.
             self.forget_keeper(id);
         } else if runtime.greeted || !awaits_fork {
             self.apply(id, &Event::KeeperLost);
@@ -169,7 +170,8 @@ impl Owner {
         // Otherwise the yard has yet to report whether it was forked at all.
     }
 
-    /// Forgets a keeper that has done its work: this yard never reports the end of a former yard's keeper.
+    /// Forgets a keeper that has done its work: this yard never reports the end of a former yard's
+    /// keeper.
     pub(super) fn forget_keeper(&mut self, id: &SessionId) {
         let Some(runtime) = self.launches.get_mut(id) else { return };
         if let Some(pid) = runtime.keeper_pid.take() {
@@ -185,14 +187,16 @@ impl Owner {
         let Some(link) = runtime.link.take() else { return };
         runtime.deadlines.clear();
         if link.descent == Descent::Found {
-            // It is not reused: orphans of a former yard's keeper do not become children of this yard, an older
-            // program may not understand its orders, and its end may never be reported.
+            // It is not reused: orphans of a former yard's keeper do not become children of this
+            // yard, an older program may not understand its orders, and its end may never be
+            // reported.
             return self.forget_keeper(id);
         }
         // A task that ends the pen without the keeper identifies the keeper by this connection.
         let passed_over = runtime.ending_pen;
         let Some(pid) = runtime.keeper_pid.take() else { return };
-        // It stays among the known keepers: a proof that compares them with the yard's children must find it.
+        // It stays among the known keepers: a proof that compares them with the yard's children
+        // must find it.
         self.keepers.insert(pid, id);
         if leaving || !ended || passed_over {
             return;

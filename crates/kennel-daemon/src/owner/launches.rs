@@ -59,7 +59,6 @@ impl Launches {
         }
     }
 
-    /// Returns the link to the keeper of a launch.
     pub(super) fn link(&self, id: &SessionId) -> Option<&KeeperLink> {
         self.get(id)?.link.as_ref()
     }
@@ -104,11 +103,10 @@ pub(super) struct Runtime {
     pub(super) making: Option<Arc<AtomicBool>>,
     /// What git needs of the client's environment to remove the worktree.
     pub(super) git_environment: Option<GitEnvironment>,
-    /// The order for the next keeper, if the session may be relaunched by itself.
+    /// The order for the next keeper, if the restart policy may relaunch the session.
     pub(super) next_launch: Option<Box<LaunchRequest>>,
     /// Whether the yard stores that, or its launch, for the next daemon.
     pub(super) stored: bool,
-    /// The pause before another launch.
     pub(super) restart: Option<AbortOnDrop>,
     /// Requests for another launch after this one, which is about to end.
     pub(super) resumers: Vec<Resume>,
@@ -127,23 +125,18 @@ pub(super) struct Runtime {
     pub(super) preparing: bool,
     /// Whether its pen was or is being ended without its keeper: no keeper is requested after that.
     pub(super) ending_pen: bool,
-    /// When its gate was opened.
     pub(super) opened: Option<Instant>,
-    /// Watches whether it is ready.
     pub(super) watching: Option<AbortOnDrop>,
-    /// When its launch was admitted or left the queue; none once it runs, or if a former daemon admitted it.
+    /// When its launch was admitted or left the queue; none once it runs, or if a former daemon
+    /// admitted it.
     pub(super) accepted: Option<Instant>,
-    /// When its stop was first requested.
     pub(super) stop_asked: Option<Instant>,
-    /// The grace of the last stop.
     pub(super) grace: Duration,
     /// When it ended, as its keeper reported.
     pub(super) ended_ms: Option<u64>,
     /// Problems that its keeper reported before the agent ran.
     pub(super) trouble: Vec<String>,
-    /// Whether its last record failed.
     pub(super) unsaved: bool,
-    /// Whether its folder is being removed.
     pub(super) removing: bool,
     /// The process of an adopted session, while it exists.
     pub(super) followed: Option<Followed>,
@@ -176,7 +169,6 @@ impl Runtime {
         self.times.started_ms.unwrap_or(self.times.created_ms)
     }
 
-    /// Returns the pause before the next try.
     pub(super) fn next_pause(&mut self) -> Duration {
         let pause = self.pause.map_or(FIRST_PAUSE, |pause| (pause * 2).min(LAST_PAUSE));
         self.pause = Some(pause);

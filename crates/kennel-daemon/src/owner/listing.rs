@@ -1,7 +1,8 @@
 //! The list of sessions, ready to be sent.
 //!
-//! The JSON of a session is kept with it and reused until the session changes: between two lists only a few sessions
-//! do. A stamp decides whether it is current, so no code has to remember to drop it.
+//! The JSON of a session is kept with it and reused until the session changes: between two lists
+//! only a few sessions do. A stamp decides whether it is current, so no code has to remember to
+//! drop it.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +19,11 @@ use crate::error::ApiError;
 /// A `SessionPage`, of parts that are JSON already.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// The JSON of each session.
     sessions: Vec<Bytes>,
     next: Option<SessionId>,
 }
 
 impl Listing {
-    /// Returns the JSON of the page.
     pub(crate) fn json(&self) -> Result<Vec<u8>, Error> {
         const PARTS: [&[u8]; 3] = [b"{\"sessions\":[", b"],\"next\":", b"}"];
         let [begin, next, end] = PARTS;
@@ -61,7 +60,6 @@ pub(super) struct Stamp {
     unsaved: bool,
     /// How many problems there were: the number only grows.
     trouble: usize,
-    /// How many launches there are of the session.
     launches: u32,
 }
 
@@ -97,8 +95,8 @@ impl Owner {
         Ok(listing)
     }
 
-    /// Returns none if the view depends on other sessions: on the position in the queue, or on a later launch that has taken
-    /// over its worktree.
+    /// Returns none if the view depends on other sessions: on the position in the queue, or on a
+    /// later launch that has taken over its worktree.
     fn stamp(&self, id: &SessionId) -> Option<Stamp> {
         let session = self.world.get(id)?;
         if session.phase == Phase::Queued || !session.kept.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kennel_core::{Event, Member, MemberRemoveError, StopIntent};
+use kennel_core::{Member, MemberRemoveError};
 use kennel_keeper::fault::point;
 use kennel_types::api::{CreateMemberRequest, MemberView, StopResponse, StopResult};
 use kennel_types::{Reason, SessionId};
@@ -16,15 +16,15 @@ use crate::prompt::settle::no_member;
 /// How long a removal waits for prompts beyond their grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(30);
 
-/// A removal that has waited for a prompt, and may have to wait for another one.
-#[derive(Debug)]
-struct RemoveAfter {
+/// A request to remove a member.
+struct MemberRemoval {
     name: String,
     by: String,
-    /// The prompt that had to end.
-    ended: SessionId,
-    /// When the client is answered at the latest.
-    until: Instant,
+    /// When the client is answered at the latest, if the prompts of a busy member are to be
+    /// stopped.
+    until: Option<Instant>,
+    /// The prompt whose end was awaited last.
+    ended: Option<SessionId>,
     answer: Answer<()>,
 }
 
@@ -71,7 +71,7 @@ impl Owner {
         Ok(member)
     }
 
-    /// The member could not be recorded: so there is none.
+    /// The member could not be recorded: it is dropped.
     fn member_not_added(&mut self, name: &str) {
         if let Err(error) = self.world.remove_member(name) {
             tracing::warn!(%error, "can't drop a member that could not be recorded");
@@ -81,100 +81,76 @@ impl Owner {
     /// Removes a member. A busy one is removed after its prompts have ended, if that is forced.
     pub(crate) fn remove_member(
         &mut self,
-        name: &str,
+        name: String,
         force: bool,
         by: String,
         answer: Answer<()>,
     ) {
-        match self.remove_now(name, &by, answer) {
-            None => {}
-            Some((busy, answer)) if force => {
-                let prompts = self.world.prompts_of(name).map(|session| session.spec.grace);
-                let patience = prompts.max().unwrap_or_default().saturating_add(BEYOND_GRACE);
-                let now = Instant::now();
-                let until = now.checked_add(patience).unwrap_or(now + BEYOND_GRACE);
-                self.remove_when_free(&busy, name, by, until, answer);
-            }
-            Some((busy, answer)) => {
-                let hint = "stop that session first; --force stops it, and waits for its end";
-                drop(answer.send(Err(ApiError::conflict(busy).hint(hint))));
-            }
-        }
-    }
-
-    /// Removes a member, or returns why it can't be removed.
-    fn remove_now(
-        &mut self,
-        name: &str,
-        by: &str,
-        answer: Answer<()>,
-    ) -> Option<(MemberRemoveError, Answer<()>)> {
-        match self.world.remove_member(name) {
-            Ok(member) => {
-                self.note(None, "member_removed", format!("member {:?}, by {by}", member.name));
-                point("daemon.member.removed");
-                self.register.remove_member(name, move |result| {
-                    drop(answer.send(result.map_err(|why| members::unrecorded(&why))));
-                });
-            }
-            Err(MemberRemoveError::Unknown(name)) => {
-                drop(answer.send(Err(no_member(&self.world, &name))))
-            }
-            Err(busy) => return Some((busy, answer)),
-        }
-        None
-    }
-
-    /// Stops what the member does and what waits for it; then it is removed.
-    fn remove_when_free(
-        &mut self,
-        busy: &MemberRemoveError,
-        name: &str,
-        by: String,
-        until: Instant,
-        answer: Answer<()>,
-    ) {
-        let (MemberRemoveError::Busy { by: ended, .. }
-        | MemberRemoveError::Awaited { by: ended, .. }) = busy
-        else {
-            return;
-        };
-        let prompts: Vec<_> = self.world.prompts_of(name).map(|it| it.id.clone()).collect();
-        for id in &prompts {
-            let reason = Reason::Stopped { by: by.clone() };
-            self.apply(id, &Event::StopAsked(StopIntent { grace: None, reason }));
-        }
-        let (stopped, over) = tokio::sync::oneshot::channel::<Result<StopResponse, ApiError>>();
-        let bus = self.bus.clone();
-        let after = RemoveAfter { name: name.to_owned(), by, ended: ended.clone(), until, answer };
-        let waits_for = ended.clone();
-        tokio::spawn(async move {
-            match over.await {
-                Ok(Ok(stopped)) if stopped.result == StopResult::StillAlive => {
-                    drop(after.answer.send(Err(members::not_ended(&after.name, &stopped))));
-                }
-                Ok(Ok(_)) => drop(bus.call(move |owner| owner.remove_after(after))),
-                Ok(Err(refused)) => drop(after.answer.send(Err(refused))),
-                Err(_) => drop(after.answer.send(Err(ApiError::gone()))),
-            }
+        let until = force.then(|| {
+            let graces = self.world.prompts_of(&name).map(|session| session.spec.grace);
+            let limit = graces.max().unwrap_or_default().saturating_add(BEYOND_GRACE);
+            let now = Instant::now();
+            now.checked_add(limit).unwrap_or(now + BEYOND_GRACE)
         });
-        self.await_stopped(&waits_for, Instant::now(), until, stopped);
-        self.answer_waiters(&waits_for, None);
+        self.try_removal(MemberRemoval { name, by, until, ended: None, answer });
     }
 
-    /// Stops prompts that came in the meantime too, as long as there is time.
-    fn remove_after(&mut self, after: RemoveAfter) {
-        let RemoveAfter { name, by, ended, until, answer } = after;
-        let Some((busy, answer)) = self.remove_now(&name, &by, answer) else { return };
-        let same = matches!(
-            &busy,
-            MemberRemoveError::Busy { by, .. } | MemberRemoveError::Awaited { by, .. } if *by == ended
-        );
-        if same || Instant::now() >= until {
-            let hint = "its prompts are being stopped; try again";
-            return drop(answer.send(Err(ApiError::conflict(busy).hint(hint))));
+    /// Removes the member now, or stops its prompts first: also those that came in the meantime, as
+    /// long as there is time.
+    fn try_removal(&mut self, removal: MemberRemoval) {
+        use MemberRemoveError::{Awaited, Busy, Unknown};
+        let refused = match (self.world.remove_member(&removal.name), removal.until) {
+            (Ok(_), _) => return self.record_removal(removal),
+            (Err(Unknown(name)), _) => no_member(&self.world, &name),
+            (Err(Busy { by, .. } | Awaited { by, .. }), Some(until))
+                if removal.ended.as_ref() != Some(&by) && Instant::now() < until =>
+            {
+                return self.stop_prompts(removal, by, until);
+            }
+            (Err(busy), Some(_)) => {
+                ApiError::conflict(busy).hint("its prompts are being stopped; try again")
+            }
+            (Err(busy), None) => ApiError::conflict(busy)
+                .hint("stop that session first; --force stops it, and waits for its end"),
+        };
+        drop(removal.answer.send(Err(refused)));
+    }
+
+    fn record_removal(&mut self, removal: MemberRemoval) {
+        let MemberRemoval { name, by, answer, .. } = removal;
+        self.note(None, "member_removed", format!("member {name:?}, by {by}"));
+        point("daemon.member.removed");
+        self.register.remove_member(&name, move |result| {
+            drop(answer.send(result.map_err(|why| members::unrecorded(&why))));
+        });
+    }
+
+    /// Stops what the member does and what waits for it. Once this session has ended, the removal
+    /// is tried again.
+    fn stop_prompts(&mut self, removal: MemberRemoval, session: SessionId, until: Instant) {
+        let prompts = self.world.prompts_of(&removal.name).map(|it| it.id.clone());
+        for id in prompts.collect::<Vec<_>>() {
+            self.call_off(&id, Reason::Stopped { by: removal.by.clone() });
         }
-        self.remove_when_free(&busy, &name, by, until, answer);
+        let (answer, over) = tokio::sync::oneshot::channel::<Result<StopResponse, ApiError>>();
+        let (bus, ended) = (self.bus.clone(), Some(session.clone()));
+        tokio::spawn(async move {
+            let refused = match over.await {
+                Ok(Ok(stopped)) if stopped.result == StopResult::StillAlive => {
+                    members::not_ended(&removal.name, &stopped)
+                }
+                Ok(Ok(_)) => {
+                    let removal = MemberRemoval { ended, ..removal };
+                    bus.call(move |owner| owner.try_removal(removal));
+                    return;
+                }
+                Ok(Err(refused)) => refused,
+                Err(_) => ApiError::gone(),
+            };
+            drop(removal.answer.send(Err(refused)));
+        });
+        self.await_stopped(&session, Instant::now(), until, answer);
+        self.answer_waiters(&session, None);
     }
 
     // Records.

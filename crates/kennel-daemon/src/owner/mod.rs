@@ -1,14 +1,16 @@
 //! The owner of the state: one task that knows all sessions, decides by the core, and never blocks.
 //!
 //! ```text
-//! HTTP ──commands──┐                        ┌── effects: tasks of their own ──┐
+//! HTTP ──requests──┐                        ┌── effects: tasks of their own ──┐
 //! keepers ─────────┤                        ├── requests to keepers, yard     │
 //! yard ────────────┼──> bus ──> the owner ──┼── records                       │
 //! records ─────────┤            World::step └── answers                       │
 //! timers ──────────┘<──────────────── their results ──────────────────────────┘
 //! ```
-//! The parts that have a state of their own live in other folders and do not know the owner: keepers, admission,
-//! plans, worktrees, members, adoption. The owner routes messages to them and carries out what they decide.
+//! Everything that reaches the owner is a function in its queue, the [`bus`]. The parts with a
+//! state of their own are types with tests of their own: keepers and spares, admission and the
+//! queue, plans, worktrees, members, adoption, launches, shutdown. The owner routes calls to them
+//! and carries out what they decide.
 
 mod adopted;
 pub(crate) mod bus;
@@ -20,9 +22,7 @@ mod keepers;
 mod launches;
 pub(crate) mod listing;
 mod members;
-mod metrics;
 mod plan_agents;
-mod plan_resume;
 mod plans;
 mod prompts;
 mod queue;
@@ -71,7 +71,6 @@ pub use shutdown::ExitReason;
 use shutdown::Shutdown;
 pub(crate) use status::{Health, SessionPen};
 
-/// What an owner begins with.
 pub(crate) struct OwnerConfig {
     pub(crate) home: HomeDir,
     pub(crate) version: String,
@@ -82,27 +81,22 @@ pub(crate) struct OwnerConfig {
     pub(crate) yard: ProcessIdentity,
     pub(crate) yard_sender: YardSender,
     pub(crate) bus: Bus,
-    /// How many ended sessions are kept.
     pub(crate) ended_kept: usize,
     /// What a former daemon has stored with the yard.
     pub(crate) stored: Vec<(String, LaunchOrder)>,
-    /// The limits of admission.
     pub(crate) limits: LaunchLimits,
     /// How many sessions may be live at once.
     pub(crate) live_limit: usize,
     /// Whether the machine was restarted since the home's last daemon ran.
     pub(crate) rebooted: bool,
-    /// The folder for worktrees.
     pub(crate) worktrees: PathBuf,
     /// The daemon's own environment, for git where no client's is known.
     pub(crate) environment: GitEnvironment,
-    /// The counters of the metrics page.
     pub(crate) metrics: Arc<DaemonMetrics>,
     /// Notified when every session was probed once.
     pub(crate) adopted: oneshot::Sender<()>,
 }
 
-/// The state of the daemon.
 pub(crate) struct Owner {
     home: HomeDir,
     version: String,
@@ -119,7 +113,7 @@ pub(crate) struct Owner {
     admission: AdmissionControl,
     adoption: Adoption,
     worktrees: Worktrees,
-    plans: PlanRuns,
+    pub(crate) plans: PlanRuns,
     unsaved_members: UnsavedMembers,
     prompt_clients: PromptClients,
     save_retry: SaveRetry,

@@ -21,7 +21,7 @@ const NO_ROOM: Duration = Duration::from_secs(5);
 const UNRECORDED: Duration = Duration::from_secs(1);
 
 impl Owner {
-    /// Begins to ask an agent: first the plan's record says so.
+    /// Begins to ask an agent. That is recorded before its session is created.
     pub(super) fn begin_ask(&mut self, id: &SessionId, place: AgentPath, ask: u32) {
         let Some(run) = self.plans.get_mut(id) else { return };
         let event = PlanEvent::Asking { place: place.clone(), ask };
@@ -108,8 +108,8 @@ impl Owner {
     }
 }
 
-/// Waits for the session of an agent. Returns none if the daemon is shutting down: the next daemon looks for the
-/// session.
+/// Waits for the session of an agent. Returns none if the daemon is shutting down: the next daemon
+/// looks for the session.
 async fn await_session(
     answered: oneshot::Receiver<Result<SessionView, ApiError>>,
     place: AgentPath,

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use kennel_core::plan::{AgentPhase, PlanAction, PlanEvent};
+use kennel_core::plan::{AgentPhase, IgnoredReason, PlanAction, PlanEvent};
 use kennel_keeper::fault::point;
+use kennel_register::PlanRecord;
+use kennel_types::api::PlanResumeRequest;
 use kennel_types::plan::{AgentPath, PlanView};
 use kennel_types::{SessionId, TokenUsage, VerdictKind};
 
 use super::Owner;
 use crate::error::{Answer, ApiError, or_refuse};
+use crate::launch::request::LaunchRequest;
 use crate::owner::bus::{Bus, Disconnect};
 use crate::plan::agents::session_of;
 use crate::plan::request::NewPlan;
@@ -20,12 +23,9 @@ const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const SAVE_AGAIN: Duration = Duration::from_secs(1);
 
 impl Owner {
-    pub(crate) fn plan_views(&self) -> Vec<PlanView> {
-        self.plans.views()
-    }
-
     pub(crate) fn show_plan(&self, reference: &str) -> Result<PlanView, ApiError> {
-        self.plans.find(reference).and_then(|id| self.plan_view(&id))
+        let id = self.plans.find(reference)?;
+        self.plans.get(&id).map(PlanRun::view).ok_or_else(|| no_plan(&id))
     }
 
     /// Answers when the plan is over. It is cancelled if its client disconnects first.
@@ -42,7 +42,6 @@ impl Owner {
         self.await_plan(&id, answer);
     }
 
-    /// Cancels a plan, and answers when it is over.
     pub(crate) fn cancel_plan_for(
         &mut self,
         reference: &str,
@@ -52,11 +51,6 @@ impl Owner {
         let Some((id, answer)) = or_refuse(self.plans.find(reference), answer) else { return };
         self.cancel_plan(&id, by);
         self.await_plan(&id, answer);
-    }
-
-    fn plan_view(&self, id: &SessionId) -> Result<PlanView, ApiError> {
-        let gone = || ApiError::not_found(format!("there is no plan {id}"));
-        self.plans.get(id).map(PlanRun::view).ok_or_else(gone)
     }
 
     /// Starts a new run of a plan, and answers when it is on record.
@@ -89,13 +83,13 @@ impl Owner {
         }
     }
 
-    /// The plan could not be recorded: so there is none.
+    /// The plan could not be recorded: it is dropped.
     fn plan_dropped(&mut self, id: &SessionId) {
         self.plans.remove(id);
         self.keepers.delete_stored(id.to_string());
     }
 
-    /// Prepares what every run needs, whether it begins or goes on.
+    /// Prepares what every run needs, whether it begins or is resumed.
     pub(super) fn begin_plan(&mut self, id: &SessionId) {
         let Some(run) = self.plans.get(id) else { return };
         if let Some(launch) = &run.launch {
@@ -142,8 +136,8 @@ impl Owner {
         if run.happened(&PlanEvent::CancelWanted { by }).is_err() {
             return;
         }
-        // The cancel is recorded before it is carried out, so that the next daemon knows why the agents have
-        // ended. It is carried out even if it can't be recorded.
+        // The cancel is recorded before it is carried out, so that the next daemon knows why the
+        // agents have ended. It is carried out even if it can't be recorded.
         let (plan, bus, record) = (id.clone(), self.bus.clone(), run.current_record());
         self.register.save_plan(record, move |result| {
             if let Err(why) = result {
@@ -169,7 +163,8 @@ impl Owner {
         }
     }
 
-    /// Records a plan as it is now. Clients that wait for its end are answered once the end is on record.
+    /// Records a plan as it is now. Clients that wait for its end are answered once the end is on
+    /// record.
     pub(super) fn save_plan(&mut self, id: &SessionId) {
         let Some(run) = self.plans.get_mut(id) else { return };
         let (plan, bus, is_over) = (id.clone(), self.bus.clone(), run.is_over());
@@ -194,7 +189,7 @@ impl Owner {
         let Some(run) = self.plans.get(id) else { return };
         for action in run.record.state.next(&run.record.spec) {
             match action {
-                // The next daemon goes on.
+                // The next daemon asks it.
                 PlanAction::Ask { .. } if self.shutdown.is_under_way() => {}
                 PlanAction::Ask { place, ask } => self.begin_ask(id, place, ask),
                 PlanAction::Stop { place, ask } => self.stop_agent(id, &place, ask),
@@ -263,9 +258,77 @@ impl Owner {
         }
     }
 
+    // Resuming a plan that is over: no agent is asked, and no client is answered, before that is on
+    // record.
+
+    /// Answers when the resumption is on record; `launch` is what the agents are launched with.
+    pub(crate) fn resume_plan(
+        &mut self,
+        reference: &str,
+        request: PlanResumeRequest,
+        launch: Box<LaunchRequest>,
+        answer: Answer<PlanView>,
+    ) {
+        let resumed = self.begin_resume(reference, request, launch);
+        let Some((former, answer)) = or_refuse(resumed, answer) else { return };
+        let id = former.id.clone();
+        let Some(run) = self.plans.get_mut(&id) else { return };
+        let (bus, record, view) = (self.bus.clone(), run.current_record(), run.view());
+        self.register.save_plan(record, move |result| match result {
+            Ok(()) => {
+                point("daemon.plan.resumed");
+                drop(answer.send(Ok(view)));
+                bus.call(move |owner| owner.plan_turn(&id));
+            }
+            Err(why) => {
+                let text = format!("can't record that the plan is resumed: {why}");
+                drop(answer.send(Err(ApiError::busy(text))));
+                bus.call(move |owner| owner.plan_not_resumed(former));
+            }
+        });
+    }
+
+    /// Returns the record as it was before.
+    fn begin_resume(
+        &mut self,
+        reference: &str,
+        request: PlanResumeRequest,
+        launch: Box<LaunchRequest>,
+    ) -> Result<PlanRecord, ApiError> {
+        let id = &self.plans.find(reference)?;
+        if self.shutdown.is_under_way() {
+            return Err(ApiError::leaving());
+        }
+        let run = self.plans.get_mut(id).ok_or_else(|| no_plan(id))?;
+        let former = run.record.clone();
+        let PlanResumeRequest { replay, tied, by, .. } = request;
+        if let Err(why) = run.happened(&PlanEvent::Resumed { replay }) {
+            let refused = ApiError::conflict(&why);
+            return Err(match why {
+                IgnoredReason::MayHaveRun(_) => refused.hint("--replay asks it again anyway"),
+                IgnoredReason::NotOver => refused.hint("`kennel plan show` shows its state"),
+                _ => refused,
+            });
+        }
+        run.resume(launch, tied);
+        self.note(None, "plan_resumed", format!("{id}, by {by}"));
+        self.begin_plan(id);
+        Ok(former)
+    }
+
+    /// The resumption could not be recorded, and no agent was asked: the plan stays as it was.
+    fn plan_not_resumed(&mut self, former: PlanRecord) {
+        let id = former.id.clone();
+        let Some(run) = self.plans.get_mut(&id) else { return };
+        run.undo_resume(former);
+        self.keepers.delete_stored(id.to_string());
+        // This replaces what was recorded in the meantime.
+        self.save_plan(&id);
+    }
+
     // Recovery.
 
-    /// Goes on with the plans of a former daemon.
+    /// Continues the plans of a former daemon.
     pub(super) fn continue_plans(&mut self) {
         let ids: Vec<_> = self.plans.ids().cloned().collect();
         for id in ids {
@@ -302,6 +365,10 @@ impl Owner {
         }
         self.report_agent(id, &place, ask);
     }
+}
+
+fn no_plan(id: &SessionId) -> ApiError {
+    ApiError::not_found(format!("there is no plan {id}"))
 }
 
 /// A record that failed is tried again with the next change, and after a pause.

@@ -26,7 +26,8 @@ use crate::owner::waiters::Waiter;
 use crate::prompt::judge;
 use crate::prompt::settle::{settle, settled_like, usage_scope};
 
-/// How long the client of a tied prompt may take to wait for it, also after a restart of the daemon.
+/// How long the client of a tied prompt may take to wait for it, also after a restart of the
+/// daemon.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Whether a prompt is retried, and the effects of that decision.
@@ -42,8 +43,9 @@ impl Owner {
         Ok(())
     }
 
-    /// Returns what the key of a request stands for, as it was `asked` and as it is `settled` now. If the
-    /// member is gone or changed since the first request, the request is settled as it was at that time.
+    /// Returns what the key of a request stands for, as it was `asked` and as it is `settled` now.
+    /// If the member is gone or changed since the first request, the request is settled as it was
+    /// at that time.
     pub(super) fn keyed_prompt(&self, settled: &SessionSpec, asked: &SessionSpec) -> Keyed {
         let keyed = self.keyed(settled);
         let Keyed::Different { by, .. } = &keyed else { return keyed };
@@ -54,7 +56,8 @@ impl Owner {
         }
     }
 
-    /// A queued prompt is about to start: it goes on with the conversation of now, not of when it was queued.
+    /// A queued prompt is about to start: it continues the current conversation, not that of when
+    /// it was queued.
     pub(super) fn resettle_prompt(&mut self, id: &SessionId) -> Result<(), ApiError> {
         let asks = self.world.get(id).is_some_and(|session| session.spec.agent.is_some());
         let Some(runtime) = self.launches.get_mut(id).filter(|_| asks) else { return Ok(()) };
@@ -125,7 +128,6 @@ impl Owner {
         );
     }
 
-    /// The verdict on a prompt is known.
     fn judged(&mut self, id: &SessionId, judged: Judged) {
         let kind = judged.verdict.kind;
         let spec = self.world.get(id).and_then(|session| session.spec.agent.as_deref());
@@ -134,7 +136,8 @@ impl Owner {
         let unrecorded = |id: &SessionId| runtimes.get(id).is_some_and(|runtime| runtime.unsaved);
         let judgement = self.world.judge(id, judged, scope, clock::now_ms(), unrecorded);
         let Some(Judgement { effects, learnt }) = judgement else { return };
-        // The member is recorded first: after a crash in between it still knows which verdicts it has counted.
+        // The member is recorded first: after a crash in between it still knows which verdicts it
+        // has counted.
         if let Some(member) = learnt {
             self.save_member(*member);
         }
@@ -164,7 +167,8 @@ impl Owner {
             Ok(retry) => retry.after,
             Err(why) => {
                 self.note(Some(id.clone()), "not_retried", why.to_string());
-                // A former daemon decided on a retry, which does not happen: waiting clients are answered.
+                // A former daemon decided on a retry, which does not happen: waiting clients are
+                // answered.
                 let pending = |session: &Session| session.relaunch == RelaunchState::Pending;
                 if self.world.get(id).is_some_and(pending) {
                     self.call_off(id, Reason::Stopped { by: format!("the daemon: {why}") });
@@ -188,7 +192,7 @@ impl Owner {
         self.world.consider_retry(id, since_first, LaunchIds::jitter())
     }
 
-    /// Judges the prompts of a former daemon, and goes on with their retries.
+    /// Judges the prompts of a former daemon, and continues their retries.
     pub(super) fn continue_prompts(&mut self) {
         let ids: Vec<_> =
             self.world.sessions().filter(|it| it.is_asking()).map(|it| it.id.clone()).collect();

@@ -40,8 +40,8 @@ impl Owner {
         self.launches.update(id, |runtime| runtime.watching = None);
     }
 
-    /// Applies the report of an agent, if its token is that of a live launch. A refused report changes nothing.
-    /// `from` names the process, for the event log.
+    /// Applies the report of an agent, if its token is that of a live launch. A refused report
+    /// changes nothing. `from` names the process, for the event log.
     pub(crate) fn agent_reported(
         &mut self,
         request: &ReportRequest,

@@ -17,7 +17,6 @@ const LAST_PAUSE: Duration = Duration::from_secs(30);
 /// When failed records are tried again.
 #[derive(Debug, Default)]
 pub(super) struct SaveRetry {
-    /// The pause that is running.
     pause: Option<Duration>,
 }
 
@@ -52,7 +51,8 @@ impl Owner {
         let stored = SessionRecord { session: session.clone(), times: runtime.times };
         let durability = if durable { Durability::Durable } else { Durability::Soon };
         let (bus, session) = (self.bus.clone(), id.clone());
-        // Most records that need not be durable are soon replaced: that they are written is not reported.
+        // Most records that need not be durable are soon replaced: that they are written is not
+        // reported.
         let is_news = durable || runtime.unsaved;
         self.register.save_then(stored, events, durability, move |result| {
             if durable {
@@ -68,7 +68,6 @@ impl Owner {
         });
     }
 
-    /// A record was written, or not.
     fn saved(&mut self, id: &SessionId, durable: bool, result: Result<(), WriteError>) {
         if let Err(why) = &result {
             tracing::error!(session = %id, %why, "can't record a session");

@@ -4,8 +4,9 @@
 //! new daemon ──> awaited ──┬── the client returns, with environment and streams ──> queued as before
 //!                          └── its time is over ──> cancelled: the client is gone too
 //! ```
-//! What is tied to a client is not stored with the yard, because nothing would notice that the client goes. But the
-//! client has everything, and repeats its request. Until then its session keeps its position and is not started.
+//! What is tied to a client is not stored with the yard, because nothing would notice that the
+//! client goes. But the client has everything, and repeats its request. Until then its session
+//! keeps its position and is not started.
 
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ impl Owner {
         self.wait(id, waiter);
     }
 
-    /// Takes what a client brings, if its session waits for it.
+    /// Takes the environment and streams of a client, if its session waits for them.
     pub(super) fn rejoin(
         &mut self,
         id: &SessionId,

@@ -12,7 +12,7 @@ use rustix::fd::OwnedFd;
 use super::Owner;
 use super::create::owed;
 use super::step::NewEvents;
-use crate::error::{Answer, ApiError, or_refuse};
+use crate::error::{Answer, ApiError};
 use crate::launch::admission::LaunchSlot;
 use crate::launch::ids::LaunchIds;
 use crate::launch::request::LaunchRequest;
@@ -25,7 +25,6 @@ const NO_ROOM: Duration = Duration::from_secs(10);
 /// Why a launch of a former daemon does not happen.
 const LOST_ENVIRONMENT: &str = "its environment was lost with the former daemon";
 
-/// A request for another launch.
 pub(crate) struct Resume {
     pub(crate) reference: String,
     pub(crate) request: ResumeRequest,
@@ -36,7 +35,8 @@ pub(crate) struct Resume {
     pub(crate) answer: Answer<SessionView>,
 }
 
-/// Whether a session may be relaunched by itself. One that is tied to a client is not.
+/// Whether the restart policy may relaunch a session. It never relaunches one that is tied to a
+/// client.
 pub(super) fn repeats(session: &Session) -> bool {
     session.spec.repeats() && !session.spec.tethered
 }
@@ -71,49 +71,47 @@ impl Owner {
         }
     }
 
-    fn relaunch_for(&mut self, after: &SessionId, resume: Resume) {
-        let Resume { reference, request, given, until, disconnect, answer } = resume;
+    fn relaunch_for(&mut self, after: &SessionId, mut resume: Resume) {
         let ready = self
             .world
             .newest(after)
             .is_some_and(|newest| newest.id == *after && newest.phase == Phase::Cleaned);
         let prepared = match ready {
-            true => self.prepare_relaunch(after, request.clone(), given).map(Ok),
-            false => Ok(Err(given)),
+            true => {
+                let (request, given) = (resume.request.clone(), resume.given.take());
+                self.prepare_relaunch(after, request, given).map(Some)
+            }
+            false => Ok(None),
         };
-        let Some((prepared, answer)) = or_refuse(prepared, answer) else { return };
-        let Some((token, answer)) = or_refuse(LaunchIds::token(), answer) else { return };
-        let queued = matches!(prepared, Ok((_, LaunchSlot::Queued)));
+        let (prepared, token) = match prepared.and_then(|it| Ok((it, LaunchIds::token()?))) {
+            Ok(prepared) => prepared,
+            Err(refused) => return drop(resume.answer.send(Err(refused))),
+        };
+        let queued = matches!(prepared, Some((_, LaunchSlot::Queued)));
         let by = RelaunchBy::Person {
-            who: request.by.clone(),
-            parent: request.parent.clone(),
-            tethered: request.tethered,
+            who: resume.request.by.clone(),
+            parent: resume.request.parent.clone(),
+            tethered: resume.request.tethered,
         };
         let how = Relaunch { token, owed: owed(), queued, by, changes: None };
         match (self.world.relaunch(after, how), prepared) {
-            (Relaunched::Admitted { id, effects }, Ok((launch, _))) => {
+            (Relaunched::Admitted { id, effects }, Some((launch, _))) => {
                 point("daemon.again.resumed");
                 self.begin(&id, launch, effects, "resumed by a client");
                 self.move_waiters(after, &id);
-                self.stop_on_disconnect(&id, disconnect);
-                self.wait(&id, Waiter::Until(until, answer));
+                self.stop_on_disconnect(&id, resume.disconnect);
+                self.wait(&id, Waiter::Until(resume.until, resume.answer));
             }
-            (Relaunched::Already { id }, prepared) => {
-                let given = prepared.err().flatten();
-                let resume = Resume { reference, request, given, until, disconnect, answer };
-                self.rejoin_resumed(&id, resume);
-            }
-            (Relaunched::Wait { id }, prepared) => {
-                let given = prepared.err().flatten();
-                let request = ResumeRequest { after: Some(after.clone()), ..request };
-                let resume = Resume { reference, request, given, until, disconnect, answer };
+            (Relaunched::Already { id }, _) => self.rejoin_resumed(&id, resume),
+            (Relaunched::Wait { id }, _) => {
+                resume.request.after = Some(after.clone());
                 self.launches.update(&id, |runtime| runtime.resumers.push(resume));
             }
-            (Relaunched::Refused(refusal), _) => drop(answer.send(Err(refusal.into()))),
+            (Relaunched::Refused(refusal), _) => drop(resume.answer.send(Err(refusal.into()))),
             // It is admitted only if its former launch is cleaned, and then it was prepared.
-            (Relaunched::Admitted { id, .. }, _) => {
+            (Relaunched::Admitted { id, .. }, None) => {
                 let text = format!("there is nothing to launch for {id}");
-                drop(answer.send(Err(ApiError::internal(text))));
+                drop(resume.answer.send(Err(ApiError::internal(text))));
             }
         }
     }
@@ -152,7 +150,7 @@ impl Owner {
 
     // The restart policy.
 
-    /// Goes on with what a former daemon left: the queue, and pauses before further launches.
+    /// Continues what a former daemon left: the queue, and pauses before further launches.
     pub(super) fn continue_restored(&mut self) {
         let queued = self.world.sessions().filter(|s| s.phase == Phase::Queued);
         let queued: Vec<_> = queued.map(|session| session.id.clone()).collect();
@@ -185,7 +183,7 @@ impl Owner {
         self.apply(id, &Event::StopAsked(StopIntent { grace: None, reason }));
     }
 
-    /// A launch was cleaned up: decides whether another one follows by itself, and when.
+    /// A launch was cleaned up: decides whether the restart policy starts another one, and when.
     pub(super) fn consider_restart(&mut self, id: &SessionId) {
         let decided = |session: &Session| {
             !matches!(session.relaunch, RelaunchState::Undecided | RelaunchState::Pending)
@@ -210,12 +208,12 @@ impl Owner {
         self.arm_restart(id, after);
     }
 
-    /// Whether everything that another launch needs is there.
+    /// Whether everything that another launch needs is known.
     pub(super) fn can_relaunch(&self, id: &SessionId) -> bool {
         self.launches.get(id).is_some_and(|runtime| runtime.next_launch.is_some())
     }
 
-    /// It is not: it was lost with a former daemon.
+    /// The environment for another launch was lost with a former daemon.
     pub(super) fn give_up_relaunch(&mut self, id: &SessionId) {
         let by = format!("the daemon: {LOST_ENVIRONMENT}");
         self.note(Some(id.clone()), "not_restarted", LOST_ENVIRONMENT.to_owned());
@@ -238,7 +236,6 @@ impl Owner {
         self.launches.update(id, |runtime| runtime.restart = Some(timer));
     }
 
-    /// The pause is over.
     fn restart_due(&mut self, id: &SessionId) {
         let Some(session) = self.world.get(id) else { return };
         // During a shutdown it is left to the next daemon.

@@ -17,7 +17,6 @@ use crate::worktree::worktrees::kept_path;
 
 /// After this many ends the register is trimmed.
 const ENDS: usize = 100;
-/// How many events are kept.
 const EVENTS: u64 = 100_000;
 
 /// How many ended sessions are kept, and when the register is trimmed.
@@ -54,15 +53,14 @@ impl EndedSessions {
 type RemovalDone = Box<dyn FnOnce(Vec<SessionId>, Result<(), ApiError>) + Send>;
 
 impl Owner {
-    /// Removes a session that is over.
     pub(crate) fn remove(&mut self, reference: &str, answer: Answer<()>) {
         let removable = self.find(reference).and_then(|id| self.removable_launches(&id));
         let Some((ids, answer)) = or_refuse(removable, answer) else { return };
         self.remove_folders(ids, Box::new(|_, result| drop(answer.send(result))));
     }
 
-    /// Removes all sessions that are over, or that ended before a time. A session whose key is still held is removed
-    /// only by name. A dry run answers what would be removed.
+    /// Removes all sessions that are over, or that ended before a time. A session whose key is
+    /// still held is removed only by name. A dry run answers what would be removed.
     pub(crate) fn prune(
         &mut self,
         before_ms: Option<u64>,

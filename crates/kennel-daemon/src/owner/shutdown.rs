@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! stop:    nothing new ── end all, at once ── a line for each as it settles ── exit, and the yard too
-//! keep:    nothing new ── launches under way settle ── exit; keepers go on
+//! keep:    nothing new ── launches under way settle ── exit; keepers stay
 //! replace: as keep, and the yard starts the next daemon
 //! ```
 
@@ -94,7 +94,8 @@ impl Shutdown {
         }
     }
 
-    /// Begins to end these sessions, or ends them sooner. Clients that already follow stay informed.
+    /// Begins to end these sessions, or ends them sooner. Clients that already follow stay
+    /// informed.
     fn begin_stop(&mut self, pending: HashSet<SessionId>, line: Option<ShutdownLines>) {
         let mut lines = match self.stage.take() {
             Some(ShutdownStage::Stopping { lines, .. } | ShutdownStage::Draining { lines, .. }) => {
@@ -106,7 +107,8 @@ impl Shutdown {
         self.stage = Some(ShutdownStage::Stopping { since: Instant::now(), pending, lines });
     }
 
-    /// Begins to wait for launches under way. Returns false if all sessions are being ended already.
+    /// Begins to wait for launches under way. Returns false if all sessions are being ended
+    /// already.
     fn begin_drain(
         &mut self,
         reason: ExitReason,
@@ -143,7 +145,6 @@ impl Shutdown {
         }
     }
 
-    /// Whether nothing is left to wait for.
     fn is_complete(&self, is_launch_under_way: impl FnOnce() -> bool) -> bool {
         match &self.stage {
             None => false,
@@ -173,11 +174,12 @@ impl Shutdown {
 }
 
 impl Owner {
-    /// Ends all sessions. May be repeated: with less grace, or by another client that wants to follow.
+    /// Ends all sessions. May be repeated: with less grace, or by another client that wants to
+    /// follow.
     pub(crate) fn begin_stop(&mut self, grace: Option<Duration>, line: Option<ShutdownLines>) {
         point("daemon.leave.stop");
         self.note(None, "daemon_stopping", "all sessions are being ended".to_owned());
-        // Processes that a user started go on.
+        // Processes that a user started continue to run.
         let ends =
             |session: &&Session| session.is_live() && session.started_by == StartedBy::Kennel;
         let live: HashSet<SessionId> =
@@ -187,7 +189,7 @@ impl Owner {
             self.world.sessions().map(|s| (s.id.clone(), Before::from(s))).collect::<Vec<_>>();
         let effects = self.world.drain(grace);
         let event = Event::StopAsked(StopIntent { grace, reason: Reason::Shutdown });
-        self.follow(&event, watched, effects);
+        self.follow_up(&event, watched, effects);
         for id in live {
             self.retry_now(&id);
         }

@@ -14,7 +14,7 @@ pub(crate) struct Health {
     /// How many sessions have not been probed since the daemon began.
     pub(crate) unprobed: usize,
     pub(crate) has_yard: bool,
-    pub(crate) leaving: bool,
+    pub(crate) shutting_down: bool,
     /// Why the machine has no room for another session; none if it has.
     pub(crate) no_room: Option<String>,
 }
@@ -47,7 +47,7 @@ impl Owner {
         Health {
             unprobed: self.adoption.pending_count(),
             has_yard: self.keepers.has_yard(),
-            leaving: self.shutdown.is_under_way(),
+            shutting_down: self.shutdown.is_under_way(),
             no_room: no_room.map(|refused| refused.problem().detail),
         }
     }

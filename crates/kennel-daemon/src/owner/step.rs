@@ -1,6 +1,8 @@
-//! One step of the state: the core decides, changes are recorded, effects carried out, waiters answered.
+//! One step of the state: the core decides, changes are recorded, effects carried out, waiters
+//! answered.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use kennel_core::{Effect, Event, Session};
 use kennel_keeper::fault::point;
@@ -16,7 +18,6 @@ use crate::owner::waiters::{self, SessionProgress};
 
 /// What happened to sessions in one step, for the event log.
 pub(super) type NewEvents = HashMap<SessionId, Vec<NewEvent>>;
-/// The state of sessions before a step.
 pub(super) type Watched = Vec<(SessionId, Before)>;
 
 impl Owner {
@@ -35,15 +36,14 @@ impl Owner {
         let effects = self.world.restore(sessions.into_iter().map(|stored| stored.session));
         let probed = effects.iter().filter(|(_, effect)| *effect == Effect::Probe);
         self.adoption.begin(probed.map(|(id, _)| id.clone()).collect());
-        self.follow(&Event::Restored, watched, effects);
+        self.follow_up(&Event::Restored, watched, effects);
         self.adoption.report_if_done();
     }
 
-    /// Applies an event to a session.
     pub(super) fn apply(&mut self, id: &SessionId, event: &Event) {
         let watched = self.watch(id);
         let effects = self.world.step(id, event);
-        self.follow(event, watched, effects);
+        self.follow_up(event, watched, effects);
     }
 
     /// Returns the state of the sessions that a step of this one can change.
@@ -53,7 +53,7 @@ impl Owner {
     }
 
     /// Carries out everything that follows from a step.
-    pub(super) fn follow(
+    pub(super) fn follow_up(
         &mut self,
         event: &Event,
         watched: Watched,
@@ -65,8 +65,7 @@ impl Owner {
             report(&mut news, id, kind, event);
         }
         for (id, before) in &watched {
-            self.count_step(id, *before, event);
-            self.notice(&mut news, id, *before, event);
+            self.record_changes(&mut news, id, *before, event);
         }
         self.carry_out_all(effects, &mut news);
         for (id, before) in &watched {
@@ -106,14 +105,59 @@ impl Owner {
         self.world.get(id).is_none_or(Session::has_ended)
     }
 
+    fn count_event(&self, event: &Event, effects: &[(SessionId, Effect)]) {
+        if effects.is_empty() {
+            return; // it changed nothing
+        }
+        match event {
+            Event::KeeperLost => drop(self.metrics.keepers_lost.inc()),
+            Event::CleanUpFailed { .. } => drop(self.metrics.cleanups_failed.inc()),
+            _ => {}
+        }
+    }
+
+    fn count_step(&mut self, id: &SessionId, before: Before, now: Before, event: &Event) {
+        let (Some(session), Some(runtime)) = (self.world.get(id), self.launches.get_mut(id)) else {
+            return;
+        };
+        if now.stop_wanted && !before.stop_wanted {
+            runtime.stop_asked = Some(Instant::now());
+        }
+        if before.phase == Phase::Queued && now.phase != Phase::Queued {
+            runtime.accepted = Some(Instant::now()); // what it waited for was its turn
+        }
+        if now.phase == Phase::Running
+            && matches!(event, Event::Opened)
+            && let Some(accepted) = runtime.accepted.take()
+        {
+            self.metrics.launch.observe(accepted.elapsed());
+        }
+        if session.has_ended() && before.phase < Phase::Reaped {
+            self.metrics.ended(session.reason.as_ref());
+            if !matches!(event, Event::Forgotten { .. }) {
+                self.metrics.reaped.inc();
+            }
+            if let Some(asked) = runtime.stop_asked.take() {
+                self.metrics.stop.observe(asked.elapsed());
+            }
+        }
+    }
+
     /// Records what a step has changed.
-    fn notice(&mut self, news: &mut NewEvents, id: &SessionId, before: Before, event: &Event) {
+    fn record_changes(
+        &mut self,
+        news: &mut NewEvents,
+        id: &SessionId,
+        before: Before,
+        event: &Event,
+    ) {
         let Some(session) = self.world.get(id) else { return };
         let now = Before::from(session);
         if now == before {
             return;
         }
         let (ended, live) = (session.has_ended(), session.is_live());
+        self.count_step(id, before, now, event);
         if now.stop_wanted && !before.stop_wanted {
             report(news, id, "wanted_stopped", event);
             self.cancel_worktree(id);
@@ -205,7 +249,6 @@ impl Owner {
         self.report_shutdown_progress(id, progress);
     }
 
-    /// Returns what clients see of a session.
     pub(super) fn view(&self, id: &SessionId) -> Option<SessionView> {
         let mut view = self.view_without_position(id)?;
         if view.phase == Phase::Queued {
@@ -226,7 +269,6 @@ impl Owner {
         Some(view)
     }
 
-    /// Returns how many launches there are of this session.
     pub(super) fn launches_of(&self, id: &SessionId) -> u32 {
         self.world.newest(id).map_or(1, |newest| newest.id.attempt())
     }

@@ -17,7 +17,8 @@ use crate::os::AbortOnDrop;
 use crate::owner::waiters::SessionProgress;
 
 impl Owner {
-    /// Starts the deadline of something that the session's keeper owes; `extra` is added to the default time.
+    /// Starts the deadline of something that the session's keeper owes; `extra` is added to the
+    /// default time.
     pub(super) fn arm(&mut self, id: &SessionId, deadline: Deadline, extra: Duration) {
         let (bus, session) = (self.bus.clone(), id.clone());
         let Some(runtime) = self.launches.get_mut(id) else { return };
@@ -43,7 +44,6 @@ impl Owner {
         runtime.deadlines.push((deadline, timer));
     }
 
-    /// A deadline has passed.
     fn late(&mut self, id: &SessionId, deadline: Deadline) {
         let Some(runtime) = self.launches.get_mut(id) else { return };
         if !runtime.deadlines.iter().any(|(armed, _)| *armed == deadline) {
@@ -94,7 +94,7 @@ impl Owner {
         }
     }
 
-    /// Answers the stop requests that have waited long enough; the stop goes on.
+    /// Answers the stop requests that have waited long enough; the stop continues.
     pub(super) fn stop_overdue(&mut self, id: &SessionId) {
         let now = Instant::now();
         let Some(runtime) = self.launches.get_mut(id) else { return };

@@ -8,7 +8,7 @@ use kennel_types::{Exit, LaunchView, PenKind, SessionView, StartedBy};
 
 use crate::os::clock::rfc3339;
 
-/// Returns the view of a session. `unsaved` says that a record of it failed.
+/// Returns the view of a session. `unsaved` is set if its last record failed.
 pub(crate) fn session(
     session: &Session,
     times: SessionTimes,

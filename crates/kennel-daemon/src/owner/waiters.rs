@@ -1,6 +1,7 @@
 //! Clients that wait until a session has come to some point.
 //!
-//! A waiter is answered once and then dropped. Whether its client is still there changes nothing for the session.
+//! A waiter is answered once and then dropped. Whether its client is still there changes nothing
+//! for the session.
 
 use std::time::Instant;
 
@@ -23,7 +24,7 @@ pub(crate) enum Waiter {
     Stopped {
         answer: Answer<StopResponse>,
         since: Instant,
-        /// When the client is answered at the latest; the stop goes on.
+        /// When the client is answered at the latest; the stop continues.
         until: Instant,
     },
 }
@@ -41,7 +42,7 @@ pub(super) enum SessionProgress {
     Ready,
     /// It can't be ended for now.
     Stuck,
-    /// This launch is over, and another one follows by itself.
+    /// This launch is over, and the restart policy starts another one.
     Relaunching,
     /// It is over.
     Over,
@@ -113,12 +114,10 @@ impl Waiter {
         matches!(self, Self::Until(until, answer) if *until != Until::Over && !answer.is_closed())
     }
 
-    /// Whether it has waited long enough.
     pub(super) fn is_overdue(&self, now: Instant) -> bool {
         matches!(self, Self::Stopped { until, .. } if *until <= now)
     }
 
-    /// Whether the client has disconnected.
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
             Self::Until(_, answer) => answer.is_closed(),
@@ -126,7 +125,6 @@ impl Waiter {
         }
     }
 
-    /// Answers with an error.
     pub(super) fn refuse(self, refused: ApiError) {
         match self {
             Self::Until(_, answer) => drop(answer.send(Err(refused))),
@@ -146,7 +144,6 @@ impl Waiter {
     }
 }
 
-/// Returns the answer to a stop request.
 pub(super) fn stop_answer(result: StopResult, view: SessionView, since: Instant) -> StopResponse {
     StopResponse {
         result,

@@ -110,7 +110,6 @@ impl Owner {
         WorktreesView { worktrees }
     }
 
-    /// Answers what would be lost with a worktree.
     pub(crate) fn worktree_losses(&self, reference: &str, answer: Answer<WorktreeLosses>) {
         let found = worktrees::find(&self.world, reference);
         let Some((worktree, answer)) = or_refuse(found, answer) else { return };

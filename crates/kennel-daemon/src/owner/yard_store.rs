@@ -1,4 +1,5 @@
-//! What the yard stores for the next daemon: how to launch queued sessions, and sessions that are relaunched.
+//! What the yard stores for the next daemon: how to launch queued sessions, and sessions that are
+//! relaunched.
 //!
 //! It contains an environment, so it is passed in memory, never by disk.
 
@@ -12,8 +13,8 @@ use super::Owner;
 use crate::launch::prepare::in_memory;
 use crate::launch::request::LaunchRequest;
 
-/// Whether the next daemon will have to launch this session, or relaunch it. A session that is tied to a client
-/// is not stored: the next daemon can't tie it again.
+/// Whether the next daemon will have to launch this session, or relaunch it. A session that is tied
+/// to a client is not stored: the next daemon can't tie it again.
 fn is_needed(session: &Session) -> bool {
     let waits = session.phase == Phase::Queued;
     let goes_on =
@@ -58,7 +59,6 @@ impl Owner {
         }
     }
 
-    /// Deletes what is stored for a session.
     pub(super) fn delete_stored(&mut self, id: &SessionId) {
         let Some(runtime) = self.launches.get_mut(id) else { return };
         if std::mem::take(&mut runtime.stored) {

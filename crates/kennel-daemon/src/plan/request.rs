@@ -18,15 +18,7 @@ pub(crate) struct NewPlan {
     launch: Box<LaunchRequest>,
 }
 
-impl std::fmt::Debug for NewPlan {
-    /// Omits the environment, which may contain secrets.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NewPlan").field("name", &self.request.spec.name).finish_non_exhaustive()
-    }
-}
-
 impl NewPlan {
-    /// Checks a request.
     pub(crate) fn new(mut request: PlanRequest) -> Result<Self, ApiError> {
         kennel_core::plan::check(&request.spec).map_err(ApiError::invalid)?;
         if let Some((place, file)) = request.spec.prompt_files().first() {

@@ -18,11 +18,9 @@ use crate::plan::time::PlanTime;
 /// How many plans that are over stay on record.
 const ENDED_LIMIT: usize = 200;
 
-/// All runs of plans.
 #[derive(Default)]
 pub(crate) struct PlanRuns(BTreeMap<SessionId, PlanRun>);
 
-/// One run of a plan.
 pub(crate) struct PlanRun {
     pub(crate) record: PlanRecord,
     /// What its agents are launched with: none if that was lost with a former daemon and yard.
@@ -67,7 +65,6 @@ impl PlanRuns {
         self.0.remove(id);
     }
 
-    /// Adds a run that begins now.
     pub(crate) fn begin(&mut self, id: SessionId, new: NewPlan) -> &mut PlanRun {
         let (record, launch) = new.into_record(id.clone(), clock::now_ms());
         self.0.entry(id).or_insert(PlanRun::new(record, Some(launch)))
@@ -90,8 +87,8 @@ impl PlanRuns {
         needed
     }
 
-    /// Finds a run by its name, its id, or the beginning of its id. Of several runs with a name it is the
-    /// one that is not over, or else the last.
+    /// Finds a run by its name, its id, or the beginning of its id. Of several runs with a name it
+    /// is the one that is not over, or else the last.
     pub(crate) fn find(&self, reference: &str) -> Result<SessionId, ApiError> {
         let all = || self.0.values();
         let named = || all().filter(|run| run.record.spec.name.as_str() == reference);
@@ -191,7 +188,7 @@ impl PlanRun {
         }
     }
 
-    /// The run goes on after its end.
+    /// The run continues after its end.
     pub(crate) fn resume(&mut self, launch: Box<LaunchRequest>, tied: bool) {
         self.launch = Some(launch);
         self.record.tied = tied;
@@ -202,7 +199,7 @@ impl PlanRun {
         self.time = PlanTime::from_record(0, Instant::now());
     }
 
-    /// The run does not go on after all: its record is as it was before.
+    /// The run does not continue after all: restores its former record.
     pub(crate) fn undo_resume(&mut self, former: PlanRecord) {
         self.record = former;
         self.launch = None;
@@ -224,9 +221,7 @@ impl PlanRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum TimeCheck {
-    /// The plan has no limit.
     Unlimited,
-    /// The time is over.
     Over,
     /// There is time left; check again after this pause.
     CheckAgainIn(Duration),

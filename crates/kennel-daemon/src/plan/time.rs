@@ -1,7 +1,8 @@
-//! The time of a plan: counted while the machine is awake and a daemon runs, as a keeper counts that of a session.
+//! The time of a plan: counted while the machine is awake and a daemon runs, as a keeper counts
+//! that of a session.
 //!
-//! The time spent is recorded with every change of the plan, and at intervals: a daemon that is killed loses no more than
-//! the time since the last record.
+//! The time spent is recorded with every change of the plan, and at intervals: a daemon that is
+//! killed loses no more than the time since the last record.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ const SHORTEST_NOTE: Duration = Duration::from_secs(1);
 /// … and no less often than this.
 const LONGEST_NOTE: Duration = Duration::from_secs(30);
 
-/// Counts the time that a plan spends. The clock is `CLOCK_MONOTONIC`, which stops while the machine sleeps.
+/// Counts the time that a plan spends. The clock is `CLOCK_MONOTONIC`, which stops while the
+/// machine sleeps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlanTime {
     before: Duration,

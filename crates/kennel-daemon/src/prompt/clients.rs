@@ -9,7 +9,6 @@ use kennel_types::SessionId;
 pub(crate) struct PromptClients(HashSet<SessionId>);
 
 impl PromptClients {
-    /// A client waits for this prompt.
     pub(crate) fn add(&mut self, id: &SessionId) {
         self.0.insert(id.base());
     }
@@ -18,7 +17,6 @@ impl PromptClients {
         self.0.contains(&id.base())
     }
 
-    /// The prompt is over.
     pub(crate) fn remove(&mut self, id: &SessionId) {
         self.0.remove(&id.base());
     }

@@ -11,7 +11,6 @@ use crate::error::ApiError;
 /// The longest prompt: it is kept in memory as long as it may be retried.
 pub(crate) const LONGEST: usize = 4 << 20;
 
-/// The command of a prompt.
 #[derive(Debug)]
 pub(crate) struct AgentCommand {
     pub(crate) argv: Vec<String>,
@@ -89,7 +88,7 @@ pub(crate) fn agent_command(spec: &AgentSpec) -> Result<AgentCommand, ApiError> 
     })
 }
 
-/// Returns the conversation to go on with; `last` is the last one of the member.
+/// Returns the conversation to continue; `last` is the last one of the member.
 pub(crate) fn conversation(choice: &ConversationChoice, last: Option<&str>) -> Option<String> {
     match choice {
         ConversationChoice::Continue => last.map(ToOwned::to_owned),
@@ -98,8 +97,8 @@ pub(crate) fn conversation(choice: &ConversationChoice, last: Option<&str>) -> O
     }
 }
 
-/// Returns a checksum by which a repeated prompt is recognized: FNV-1a, 128 bits. It guards against mistakes, not against an
-/// attacker: only the owner of the home could forge it.
+/// Returns a checksum by which a repeated prompt is recognized: FNV-1a, 128 bits. It guards against
+/// mistakes, not against an attacker: only the owner of the home could forge it.
 pub(crate) fn sum(prompt: &str) -> String {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

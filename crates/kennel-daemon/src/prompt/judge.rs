@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use kennel_agents::{Agent, AttemptEnd, EndedBy, FinishedAttempt, OutputReader, ProcessEnd};
+use kennel_agents::{Agent, AttemptEnd, EndedBy, OutputReader, ProcessEnd};
 use kennel_core::Session;
 use kennel_keeper::journal;
 use kennel_types::{EvidenceSource, Exit, Judged, Reason, TokenUsage, Verdict, VerdictKind, Work};
@@ -13,21 +13,12 @@ use crate::prompt::transcript::read_available;
 
 /// Returns the verdict; unknown if the output can't be read. Blocks on the disk.
 pub(crate) fn judge(session: &Session, folder: &Path) -> Judged {
-    let read = || -> Result<Judged, String> {
-        let spec = session.spec.agent.as_deref().ok_or("it is not a prompt")?;
-        let agent = Agent::of(&spec.seat).map_err(|error| error.to_string())?;
-        let mut reader = agent.reader();
-        read(&mut reader, &folder.join(JOURNAL)).map_err(|error| error.to_string())?;
-        let FinishedAttempt { judged, .. } = reader.finish(&ended(session), &mut |_| {});
-        Ok(judged)
-    };
-    read().unwrap_or_else(|why| {
-        tracing::warn!(session = %session.id, why, "can't judge a prompt");
-        unjudged(&format!("can't read its output: {why}"))
-    })
+    match read(session, folder) {
+        Ok(reader) => reader.finish(&ended(session), &mut |_| {}).judged,
+        Err(error) => unjudged(&format!("can't read its output: {error}")),
+    }
 }
 
-/// Returns an unknown verdict.
 pub(crate) fn unjudged(why: &str) -> Judged {
     Judged {
         verdict: Verdict::new(VerdictKind::Unknown, EvidenceSource::Kennel, why),
@@ -39,21 +30,10 @@ pub(crate) fn unjudged(why: &str) -> Judged {
     }
 }
 
-/// Whether a running prompt has written its result: then it is killed rather than asked to end. False if that can't be
-/// read. Blocks on the disk.
+/// Whether a running prompt has written its result: then it is killed rather than asked to end.
+/// False if that can't be read. Blocks on the disk.
 pub(crate) fn has_result(session: &Session, folder: &Path) -> bool {
-    let Some(agent) = session.spec.agent.as_deref().and_then(|spec| Agent::of(&spec.seat).ok())
-    else {
-        return false;
-    };
-    let mut reader = agent.reader();
-    match read(&mut reader, &folder.join(JOURNAL)) {
-        Ok(()) => reader.has_result(),
-        Err(error) => {
-            tracing::warn!(session = %session.id, %error, "can't read the output of a prompt");
-            false
-        }
-    }
+    read(session, folder).is_ok_and(|reader| reader.has_result())
 }
 
 /// Whether that matters for the way this agent is stopped.
@@ -65,17 +45,22 @@ pub(crate) fn is_killed_after_result(session: &Session) -> bool {
 
 /// Returns the answer of a prompt that has succeeded. Blocks on the disk.
 pub(crate) fn answer(session: &Session, folder: &Path) -> Option<String> {
-    let spec = session.spec.agent.as_deref()?;
-    let mut reader = Agent::of(&spec.seat).ok()?.reader();
-    if let Err(error) = read(&mut reader, &folder.join(JOURNAL)) {
-        tracing::warn!(session = %session.id, %error, "can't read an answer");
-        return None;
-    }
-    reader.finish(&ended(session), &mut |_| {}).answer
+    read(session, folder).ok()?.finish(&ended(session), &mut |_| {}).answer
 }
 
-fn read(reader: &mut OutputReader, journal: &Path) -> io::Result<()> {
-    read_available(&mut journal::JournalReader::open(journal)?, reader, &mut |_| {})
+/// Reads the output of a prompt. A failure is logged.
+fn read(session: &Session, folder: &Path) -> io::Result<OutputReader> {
+    let read = || {
+        let spec = session.spec.agent.as_deref();
+        let spec = spec.ok_or_else(|| io::Error::other("it is not a prompt"))?;
+        let mut reader = Agent::of(&spec.seat).map_err(io::Error::other)?.reader();
+        let mut journal = journal::JournalReader::open(&folder.join(JOURNAL))?;
+        read_available(&mut journal, &mut reader, &mut |_| {})?;
+        Ok(reader)
+    };
+    read().inspect_err(|error: &io::Error| {
+        tracing::warn!(session = %session.id, %error, "can't read the output of a prompt");
+    })
 }
 
 /// Returns how it ended, as far as the verdict depends on it.

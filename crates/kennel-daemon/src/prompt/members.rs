@@ -31,7 +31,6 @@ impl UnsavedMembers {
     }
 }
 
-/// Checks a request for a member.
 pub(crate) fn new_member(new: CreateMemberRequest) -> Result<Member, ApiError> {
     let CreateMemberRequest { name, seat, cwd } = new;
     kennel_types::check_member_name(&name).map_err(ApiError::invalid)?;
@@ -95,7 +94,6 @@ pub(crate) fn not_ended(name: &str, stopped: &StopResponse) -> ApiError {
     })
 }
 
-/// Refuses a change that could not be recorded.
 pub(crate) fn unrecorded(why: &WriteError) -> ApiError {
     ApiError::busy(format!("can't record it: {why}"))
 }

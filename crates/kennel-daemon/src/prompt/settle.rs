@@ -1,4 +1,4 @@
-//! Settling a prompt: which member answers, which conversation goes on, which command asks it.
+//! Settling a prompt: which member answers, which conversation continues, which command asks it.
 
 use kennel_agents::Agent;
 use kennel_core::{RelaunchChanges, Session, World};
@@ -13,7 +13,6 @@ use crate::prompt::command::{self, AgentCommand};
 pub(crate) struct SettledPrompt {
     pub(crate) agent: AgentSpec,
     pub(crate) command: AgentCommand,
-    /// The member's folder.
     pub(crate) folder: Option<String>,
 }
 
@@ -54,7 +53,6 @@ pub(crate) fn next_attempt(session: &Session) -> Result<Option<SettledPrompt>, A
     Ok(Some(SettledPrompt { agent, command, folder: None }))
 }
 
-/// Refuses a member that does not exist.
 pub(crate) fn no_member(world: &World, name: &str) -> ApiError {
     let refused = ApiError::not_found(format!("there is no member {name:?}"));
     refused.hint(match world.member_like(name) {
