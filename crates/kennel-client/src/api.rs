@@ -1,4 +1,4 @@
-//! The API as functions. Those who need more than this have [`Client::send`].
+//! The API as functions. [`Client::send`] sends any other request.
 
 use kennel_types::api::{
     CreateMemberRequest, CreateRequest, DaemonView, InputRequest, InspectView, ListRequest,
@@ -7,63 +7,62 @@ use kennel_types::api::{
 };
 use kennel_types::plan::PlanView;
 use kennel_types::{EventView, SessionView};
+use serde::Serialize;
 
 use crate::client::{Client, Lines, Patience};
 use crate::error::ClientError;
-use crate::path::{escape, member_path, plan_path, session_path};
 
 /// Which events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Those after this number.
+    /// Only events after this number.
     pub since: u64,
-    /// Those of this session only.
+    /// Only events of this session.
     pub session: Option<String>,
-    /// Whether further ones are waited for.
+    /// Whether to wait for further events.
     pub follow: bool,
 }
 
 type Answer<T> = Result<T, ClientError>;
 
 /// # Errors
-/// All of these fail if there is no answer, or a refusal.
+/// All of these fail if the daemon does not answer or answers with an error.
 impl Client {
-    /// The daemon itself.
+    /// Fetches the status of the daemon.
     pub fn daemon(&self) -> Answer<DaemonView> {
         self.get("/v1/daemon")
     }
 
-    /// A page of sessions.
-    pub fn page(&self, wish: &ListRequest) -> Answer<SessionPage> {
-        self.get(&format!("/v1/sessions{}", query(wish)?))
+    /// Fetches a page of sessions.
+    pub fn page(&self, request: &ListRequest) -> Answer<SessionPage> {
+        self.get(&format!("/v1/sessions{}", query(request)?))
     }
 
-    /// All sessions of which this holds, page by page.
-    pub fn sessions(&self, wish: &ListRequest) -> Answer<Vec<SessionView>> {
-        let mut wish = wish.clone();
+    /// Fetches all sessions that the request selects, page by page.
+    pub fn sessions(&self, request: &ListRequest) -> Answer<Vec<SessionView>> {
+        let mut request = request.clone();
         let mut sessions = Vec::new();
         loop {
-            let page = self.page(&wish)?;
+            let page = self.page(&request)?;
             sessions.extend(page.sessions);
             if page.next.is_none() {
                 return Ok(sessions);
             }
-            wish.after = page.next;
+            request.after = page.next;
         }
     }
 
-    /// One session, by id, unique beginning of an id, or name.
+    /// Fetches one session, by id, unambiguous prefix of an id, or name.
     pub fn session(&self, reference: &str) -> Answer<SessionView> {
         self.get(&session_path(reference, ""))
     }
 
-    /// A new session. With a key the same request may be made again, and is the same session.
+    /// Creates a session. A repeated request with the same key returns the same session.
     pub fn create(&self, request: &CreateRequest, until: Until) -> Answer<SessionView> {
-        let path = format!("/v1/sessions?until={}", until.name());
-        self.send("POST", &path, Some(request), Patience::Endless)?.receive()
+        self.send_and_wait("POST", &format!("/v1/sessions?until={}", until.name()), Some(request))
     }
 
-    /// Another launch of a session.
+    /// Launches a session again.
     pub fn resume(
         &self,
         reference: &str,
@@ -71,22 +70,20 @@ impl Client {
         until: Until,
     ) -> Answer<SessionView> {
         let path = session_path(reference, &format!("/resume?until={}", until.name()));
-        self.send("POST", &path, Some(request), Patience::Endless)?.receive()
+        self.send_and_wait("POST", &path, Some(request))
     }
 
-    /// A session, once it is over.
+    /// Waits until a session is over.
     pub fn wait(&self, reference: &str) -> Answer<SessionView> {
-        let path = session_path(reference, "/wait");
-        self.send("GET", &path, None::<&()>, Patience::Endless)?.receive()
+        self.send_and_wait("GET", &session_path(reference, "/wait"), None::<&()>)
     }
 
-    /// Stops a session wholly.
+    /// Stops all processes of a session.
     pub fn stop(&self, reference: &str, request: &StopRequest) -> Answer<StopResponse> {
-        let path = session_path(reference, "/stop");
-        self.send("POST", &path, Some(request), Patience::Endless)?.receive()
+        self.send_and_wait("POST", &session_path(reference, "/stop"), Some(request))
     }
 
-    /// Everything about a session.
+    /// Fetches a session with its processes, resource usage and history.
     pub fn inspect(&self, reference: &str) -> Answer<InspectView> {
         self.get(&session_path(reference, "/inspect"))
     }
@@ -96,49 +93,48 @@ impl Client {
         self.execute(&session_path(reference, "/signal"), request)
     }
 
-    /// Sends input to a session.
+    /// Writes to the standard input of a session.
     pub fn input(&self, reference: &str, request: &InputRequest) -> Answer<()> {
         self.execute(&session_path(reference, "/input"), request)
     }
 
-    /// Removes a session that has ended from the record.
+    /// Removes an ended session from the record.
     pub fn remove(&self, reference: &str) -> Answer<()> {
         self.delete(&session_path(reference, ""))
     }
 
-    /// What has happened, and what happens.
+    /// Reads the event log.
     pub fn events(&self, events: &Events) -> Answer<Lines<EventView>> {
-        let session =
-            events.session.as_deref().map(|session| format!("&session={}", escape(session)));
-        let Events { since, follow, .. } = events;
-        let path =
-            format!("/v1/events?since={since}&follow={follow}{}", session.unwrap_or_default());
+        let Events { since, session, follow } = events;
+        let session = session.as_deref().map(|session| format!("&session={}", escape(session)));
+        let session = session.unwrap_or_default();
+        let path = format!("/v1/events?since={since}&follow={follow}{session}");
         self.lines("GET", &path, None::<&()>)
     }
 
-    /// All members.
+    /// Lists members.
     pub fn members(&self) -> Answer<Vec<MemberView>> {
         self.get("/v1/members")
     }
 
-    /// One member.
+    /// Fetches one member.
     pub fn member(&self, name: &str) -> Answer<MemberView> {
-        self.get(&member_path(name))
+        self.get(&format!("/v1/members/{}", escape(name)))
     }
 
-    /// A new member.
+    /// Adds a member.
     pub fn add_member(&self, member: &CreateMemberRequest) -> Answer<MemberView> {
         self.post("/v1/members", member)
     }
 
-    /// All plans.
+    /// Lists plans.
     pub fn plans(&self) -> Answer<Vec<PlanView>> {
         self.get("/v1/plans")
     }
 
-    /// One plan.
+    /// Fetches one plan.
     pub fn plan(&self, reference: &str) -> Answer<PlanView> {
-        self.get(&plan_path(reference, ""))
+        self.get(&format!("/v1/plans/{}", escape(reference)))
     }
 
     /// Runs a plan.
@@ -146,32 +142,60 @@ impl Client {
         self.post("/v1/plans", request)
     }
 
-    /// The worktrees of sessions.
+    /// Lists the worktrees of sessions.
     pub fn worktrees(&self) -> Answer<WorktreesView> {
         self.get("/v1/worktrees")
     }
 
-    /// Looks for processes that belong to no live session.
+    /// Finds processes that belong to no live session.
     pub fn strays(&self) -> Answer<StraysView> {
         self.get("/v1/strays")
     }
 
-    /// Ends them.
+    /// Ends all strays.
     pub fn end_strays(&self) -> Answer<StraysEnded> {
         self.post("/v1/strays/end", &serde_json::json!({}))
     }
+
+    /// Waits without a timeout, because the daemon itself waits for something.
+    fn send_and_wait<T: serde::de::DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Answer<T> {
+        self.send(method, path, body, Patience::Endless)?.receive()
+    }
 }
 
-/// The fields of a flat value, as a query.
-fn query(value: &impl serde::Serialize) -> Answer<String> {
+/// The fields of a flat value that are not null, as a query.
+fn query(value: &impl Serialize) -> Answer<String> {
     let value = serde_json::to_value(value).map_err(|error| ClientError::Call(error.into()))?;
-    let fields = value.as_object().into_iter().flatten();
-    let said = fields.filter(|(_, value)| !value.is_null()).map(|(name, value)| {
+    let fields = value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let pairs = fields.map(|(name, value)| {
         let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
         format!("{name}={}", escape(&text))
     });
-    let said: Vec<_> = said.collect();
-    Ok(if said.is_empty() { String::new() } else { format!("?{}", said.join("&")) })
+    let pairs: Vec<_> = pairs.collect();
+    Ok(if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) })
+}
+
+/// Escapes one segment of a path or one value of a query.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    text.bytes()
+        .map(|byte| match byte {
+            byte if plain(byte) => char::from(byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+/// The path of a session, followed by `rest`.
+#[must_use]
+pub fn session_path(reference: &str, rest: &str) -> String {
+    format!("/v1/sessions/{}{rest}", escape(reference))
 }
 
 #[cfg(test)]
@@ -179,10 +203,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_is_a_query_of_what_it_says() {
+    fn a_request_becomes_a_query_of_its_fields() {
         let plain = ListRequest::default();
         assert_eq!(query(&plain).unwrap(), "?all=false");
-        let wish = ListRequest { all: true, name: Some("a b".into()), limit: Some(5), ..plain };
-        assert_eq!(query(&wish).unwrap(), "?all=true&limit=5&name=a%20b");
+        let request = ListRequest { all: true, name: Some("a b".into()), limit: Some(5), ..plain };
+        assert_eq!(query(&request).unwrap(), "?all=true&limit=5&name=a%20b");
+    }
+
+    #[test]
+    fn any_text_can_be_part_of_a_path() {
+        assert_eq!(escape("fix-login.2"), "fix-login.2");
+        assert_eq!(escape("../a b?c=ü"), "..%2Fa%20b%3Fc%3D%C3%BC");
+        assert_eq!(session_path("a/b", "/stop"), "/v1/sessions/a%2Fb/stop");
     }
 }

@@ -1,77 +1,127 @@
-//! Requests and answers.
+//! Sends requests to a daemon, and reads its responses.
 
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, BufReader};
+use std::marker::PhantomData;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kennel_types::api::ProblemDetails;
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::address::{Address, Stream};
 use crate::error::ClientError;
-use crate::http;
+use crate::{http, socket};
 
-/// How long an answer may take that waits for nothing but the daemon.
-pub(crate) const SHORTLY: Duration = Duration::from_secs(30);
+/// The daemon's socket in its home.
+const SOCKET: &str = "kennel.sock";
+/// The timeout of [`Patience::Short`].
+pub(crate) const SHORT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long an answer is waited for.
+/// How long to wait for a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// As long as a daemon in good health may take.
+    /// As long as a healthy daemon may take.
     Short,
-    /// Until it comes: the daemon waits for something itself.
+    /// Without a timeout: the daemon itself waits for something.
     Endless,
 }
 
-/// A daemon, which need not run just now.
+/// A client of one daemon, which need not run yet.
 #[derive(Debug, Clone)]
 pub struct Client {
-    address: Address,
+    address: DaemonAddress,
 }
 
-/// A request on its way. Who drops it is seen to go.
-#[derive(Debug)]
-pub struct Sent(http::Sent<Stream>);
+#[derive(Clone)]
+enum DaemonAddress {
+    /// The socket in this home.
+    Home(PathBuf),
+    /// A port of this machine, with a token.
+    Port { address: SocketAddr, token: String },
+}
 
-/// Lines of an answer, each a value, as they come. What comes after the last line break was cut off, and is an error.
+impl std::fmt::Debug for DaemonAddress {
+    /// Without the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Home(folder) => write!(f, "{}", folder.display()),
+            Self::Port { address, .. } => write!(f, "{address}"),
+        }
+    }
+}
+
+impl DaemonAddress {
+    fn connect(&self) -> io::Result<UnixStream> {
+        match self {
+            Self::Home(folder) => socket::stream(folder, SOCKET),
+            Self::Port { address, .. } => {
+                let stream = TcpStream::connect(address)?;
+                stream.set_nodelay(true)?;
+                // All stream sockets are read and written by the same system calls.
+                Ok(OwnedFd::from(stream).into())
+            }
+        }
+    }
+
+    fn headers(&self) -> String {
+        match self {
+            Self::Home(_) => "Host: localhost\r\n".to_owned(),
+            Self::Port { address, token } => {
+                format!("Host: {address}\r\nAuthorization: Bearer {token}\r\n")
+            }
+        }
+    }
+}
+
+/// A request that was sent. If it is dropped, the daemon notices that the client disconnects.
 #[derive(Debug)]
-pub struct Lines<T>(http::Lines<T, Stream>);
+pub struct Sent(UnixStream);
+
+/// A response of JSON values, one on each line, as they arrive. An incomplete last line is an error.
+#[derive(Debug)]
+pub struct Lines<T> {
+    body: BufReader<http::Body<UnixStream>>,
+    of: PhantomData<T>,
+}
 
 impl<T: DeserializeOwned> Iterator for Lines<T> {
     type Item = io::Result<T>;
 
     fn next(&mut self) -> Option<io::Result<T>> {
-        self.0.next()
+        http::next_line(&mut self.body)
     }
 }
 
+/// # Errors
+/// A request fails if it can't be sent, if the daemon does not answer, or if it answers with an error.
 impl Client {
-    /// The daemon of this home, by its socket.
+    /// A client of the daemon of this home, by its socket.
     pub fn of_home(folder: impl Into<PathBuf>) -> Self {
-        Self { address: Address::Home(folder.into()) }
+        Self { address: DaemonAddress::Home(folder.into()) }
     }
 
-    /// The daemon at this port of our own machine, with a token of its.
+    /// A client of the daemon at this port of this machine, with one of its tokens.
     #[must_use]
     pub fn at_port(address: SocketAddr, token: impl Into<String>) -> Self {
-        Self { address: Address::Port { address, token: token.into() } }
+        Self { address: DaemonAddress::Port { address, token: token.into() } }
     }
 
-    /// Whether somebody listens there.
-    ///
-    /// # Errors
-    /// Nobody does.
+    /// Checks whether a daemon accepts connections.
     pub fn dial(&self) -> Result<(), ClientError> {
-        self.address.dial().map(drop).map_err(ClientError::dialling)
+        self.connect().map(drop)
     }
 
-    /// Sends a request, and does not wait for the answer.
-    ///
-    /// # Errors
-    /// It can't be sent.
+    fn connect(&self) -> Result<UnixStream, ClientError> {
+        self.address.connect().map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => ClientError::NoDaemon,
+            _ => ClientError::Call(error),
+        })
+    }
+
+    /// Sends a request without waiting for the response.
     pub fn send(
         &self,
         method: &str,
@@ -81,26 +131,20 @@ impl Client {
     ) -> Result<Sent, ClientError> {
         let body = body.map(serde_json::to_vec).transpose();
         let body = body.map_err(|error| ClientError::Call(error.into()))?;
-        let stream = self.address.dial().map_err(ClientError::dialling)?;
-        let limit = (patience == Patience::Short).then_some(SHORTLY);
-        stream.set_read_timeout(limit).map_err(ClientError::Call)?;
-        let headers = self.address.headers();
-        let sent = http::send(stream, method, target, &headers, body.as_deref());
-        sent.map(Sent).map_err(ClientError::Call)
+        let mut stream = self.connect()?;
+        let timeout = (patience == Patience::Short).then_some(SHORT_TIMEOUT);
+        stream.set_read_timeout(timeout).map_err(ClientError::Call)?;
+        let sent =
+            http::send(&mut stream, method, target, &self.address.headers(), body.as_deref());
+        sent.map(|()| Sent(stream)).map_err(ClientError::Call)
     }
 
-    /// Asks for something that the daemon knows.
-    ///
-    /// # Errors
-    /// There is no answer, or a refusal.
+    /// Fetches the resource at a path.
     pub fn get<T: DeserializeOwned>(&self, target: &str) -> Result<T, ClientError> {
         self.send("GET", target, None::<&()>, Patience::Short)?.receive()
     }
 
-    /// Asks for something to be done.
-    ///
-    /// # Errors
-    /// There is no answer, or a refusal.
+    /// Posts a request and returns the response.
     pub fn post<T: DeserializeOwned>(
         &self,
         target: &str,
@@ -109,41 +153,34 @@ impl Client {
         self.send("POST", target, Some(body), Patience::Short)?.receive()
     }
 
-    /// The same, if the answer is of no interest.
-    ///
-    /// # Errors
-    /// There is no answer, or a refusal.
+    /// Posts a request whose response has no content.
     pub fn execute(&self, target: &str, body: &impl Serialize) -> Result<(), ClientError> {
         self.send("POST", target, Some(body), Patience::Short)?.accepted()
     }
 
-    /// Removes something.
-    ///
-    /// # Errors
-    /// There is no answer, or a refusal.
+    /// Deletes the resource at a path.
     pub fn delete(&self, target: &str) -> Result<(), ClientError> {
         self.send("DELETE", target, None::<&()>, Patience::Short)?.accepted()
     }
 
-    /// Lines as they come.
-    ///
-    /// # Errors
-    /// There is no answer, or a refusal.
+    /// Reads a response of JSON lines as they arrive.
     pub fn lines<T: DeserializeOwned>(
         &self,
         method: &str,
         target: &str,
         body: Option<&impl Serialize>,
     ) -> Result<Lines<T>, ClientError> {
-        let granted = self.send(method, target, body, Patience::Endless)?.granted()?;
-        Ok(Lines(granted.lines()))
+        let response = self.send(method, target, body, Patience::Endless)?.success()?;
+        Ok(Lines { body: BufReader::new(response.body), of: PhantomData })
     }
 }
 
+/// # Errors
+/// The daemon does not answer, or answers with an error.
 impl Sent {
-    /// Waits for an answer that is no refusal.
-    fn granted(self) -> Result<http::Response<Stream>, ClientError> {
-        let response = self.0.receive().map_err(ClientError::reading)?;
+    /// Waits for the head of a response that is not an error.
+    fn success(self) -> Result<http::Response<UnixStream>, ClientError> {
+        let response = http::receive(self.0).map_err(ClientError::reading)?;
         if (200..300).contains(&response.status) {
             return Ok(response);
         }
@@ -153,28 +190,20 @@ impl Sent {
             code: "internal".to_owned(),
             status,
             detail: format!("the daemon answered with HTTP status {status}"),
-            hint: Some(
-                "if it is an older one, `kennel daemon restart` brings this version".to_owned(),
-            ),
+            hint: Some("if it is an older version, run `kennel daemon restart`".to_owned()),
             ..ProblemDetails::default()
         });
         Err(ClientError::Problem(Box::new(problem)))
     }
 
-    /// Waits for an answer that is no refusal; what is in it is of no interest.
-    ///
-    /// # Errors
-    /// There is no answer, or a refusal.
+    /// Waits for the response, and ignores its content.
     pub fn accepted(self) -> Result<(), ClientError> {
-        self.granted().map(drop)
+        self.success().map(drop)
     }
 
-    /// Waits for the answer.
-    ///
-    /// # Errors
-    /// There is none, or a refusal.
+    /// Waits for the response.
     pub fn receive<T: DeserializeOwned>(self) -> Result<T, ClientError> {
-        let text = self.granted()?.bytes().map_err(ClientError::reading)?;
+        let text = self.success()?.bytes().map_err(ClientError::reading)?;
         serde_json::from_slice(&text).map_err(|error| ClientError::Garbled(error.into()))
     }
 }

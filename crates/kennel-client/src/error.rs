@@ -1,31 +1,31 @@
-//! Why there is no answer.
+//! Why a request failed.
 
 use std::io;
 
 use kennel_types::SessionView;
 use kennel_types::api::ProblemDetails;
 
-use crate::client::SHORTLY;
+use crate::client::SHORT_TIMEOUT;
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The daemon said no.
+    /// The daemon answered with an error.
     #[error("{}", .0.detail)]
     Problem(Box<ProblemDetails>),
     /// No daemon listens.
     #[error("no daemon is running for this home")]
     NoDaemon,
-    /// It went away in the middle.
+    /// The connection was closed before the response was complete.
     #[error("the daemon went away before it had answered")]
     Lost(#[source] io::Error),
-    /// It does not answer.
-    #[error("the daemon has not answered for {} s", SHORTLY.as_secs())]
+    /// The daemon does not answer in time.
+    #[error("the daemon has not answered for {} s", SHORT_TIMEOUT.as_secs())]
     Silent,
-    /// It said something that makes no sense.
-    #[error("the daemon's answer makes no sense")]
+    /// The response is malformed.
+    #[error("the daemon's response is malformed")]
     Garbled(#[source] io::Error),
-    /// A call failed here.
+    /// A system call failed.
     #[error("can't reach the daemon")]
     Call(#[source] io::Error),
 }
@@ -42,14 +42,7 @@ impl ClientError {
         }
     }
 
-    pub(crate) fn dialling(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Self::NoDaemon,
-            _ => Self::Call(error),
-        }
-    }
-
-    /// Told with the name that people gave the session, beside its id.
+    /// Adds the session's name, if it has one, to its id in the text.
     #[must_use]
     pub fn about(self, session: &SessionView) -> Self {
         match (self, &session.name) {
@@ -62,18 +55,18 @@ impl ClientError {
         }
     }
 
-    /// Whether the daemon has vanished, and may be asked again when it is back.
+    /// Whether the daemon is gone, so that the request may be repeated when another one runs.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         match self {
             Self::NoDaemon | Self::Lost(_) => true,
-            // Its last words: nobody is behind its socket any more.
+            // It still answers at its socket, but can't serve requests any more.
             Self::Problem(problem) => problem.code == "gone",
             _ => false,
         }
     }
 
-    /// The same, or it is about to go and lets go of those who wait.
+    /// Whether the daemon is gone, or shuts down and ends all waiting requests.
     #[must_use]
     pub fn is_gone_or_leaving(&self) -> bool {
         let leaving = |problem: &ProblemDetails| problem.code == "refused";
@@ -81,14 +74,13 @@ impl ClientError {
     }
 }
 
-/// The text with a word of it replaced, where that stands alone: in a path, or in a longer word, it is a part of
-/// something else.
+/// Replaces a word where it stands alone, and not as a part of a path or of a longer word.
 fn replace_word(text: &str, word: &str, by: &str) -> String {
-    // A sentence may go on right after it, but for a file name with a dot in it.
     let joins = |c: char| c.is_alphanumeric() || matches!(c, '/' | '_' | '-');
     let joins_after = |rest: &str| {
         let mut next = rest.chars();
         match next.next() {
+            // A dot ends a sentence, unless it is part of a file name.
             Some('.') => next.next().is_some_and(char::is_alphanumeric),
             Some(c) => joins(c),
             None => false,
@@ -106,8 +98,7 @@ fn replace_word(text: &str, word: &str, by: &str) -> String {
         out.push_str(by);
         done = end;
     }
-    out.push_str(&text[done..]);
-    out
+    out + &text[done..]
 }
 
 #[cfg(test)]
@@ -117,9 +108,12 @@ mod tests {
     #[test]
     fn an_id_gets_its_name_only_where_it_stands_alone() {
         let both = "fix (0abc)";
-        let told = |text: &str| replace_word(text, "0abc", both);
-        assert_eq!(told("session 0abc has not ended"), "session fix (0abc) has not ended");
-        assert_eq!(told("0abc, and \"0abc\": 0abc."), format!("{both}, and \"{both}\": {both}."));
+        let replaced = |text: &str| replace_word(text, "0abc", both);
+        assert_eq!(replaced("session 0abc has not ended"), "session fix (0abc) has not ended");
+        assert_eq!(
+            replaced("0abc, and \"0abc\": 0abc."),
+            format!("{both}, and \"{both}\": {both}.")
+        );
         for text in [
             "can't remove /home/u/sessions/0abc/journal",
             "in sessions/0abc",
@@ -129,8 +123,8 @@ mod tests {
             "x0abc and 0abcd",
             "kennel-0abc",
         ] {
-            assert_eq!(told(text), text);
+            assert_eq!(replaced(text), text);
         }
-        assert_eq!(told("0abc: can't remove /s/0abc"), "fix (0abc): can't remove /s/0abc");
+        assert_eq!(replaced("0abc: can't remove /s/0abc"), "fix (0abc): can't remove /s/0abc");
     }
 }

@@ -1,29 +1,21 @@
-//! As much HTTP/1.1 as a client of the daemon needs: one request a connection, JSON both ways.
+//! The part of HTTP/1.1 that a client of the daemon needs: one request for each connection, JSON both ways.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::marker::PhantomData;
 
-use rustix::fd::{AsFd, BorrowedFd};
 use serde::de::DeserializeOwned;
 
-/// The longest line of a head, and the most lines: far more than our daemon sends.
-const LONGEST_LINE: u64 = 16 * 1024;
-const MOST_LINES: usize = 100;
-
-/// A request that was sent; its answer is still to come.
-#[derive(Debug)]
-pub(crate) struct Sent<S> {
-    stream: S,
-}
+/// The longest line of a head, and the most lines: far more than the daemon sends.
+const MAX_LINE: u64 = 16 * 1024;
+const MAX_LINES: usize = 100;
 
 /// Sends a request.
-pub(crate) fn send<S: Read + Write>(
-    mut stream: S,
+pub(crate) fn send(
+    stream: &mut impl Write,
     method: &str,
     target: &str,
     headers: &str,
     body: Option<&[u8]>,
-) -> io::Result<Sent<S>> {
+) -> io::Result<()> {
     let mut request = format!("{method} {target} HTTP/1.1\r\n{headers}Connection: close\r\n");
     if let Some(body) = body {
         request += &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
@@ -32,29 +24,21 @@ pub(crate) fn send<S: Read + Write>(
     let mut bytes = request.into_bytes();
     bytes.extend(body.unwrap_or_default());
     match stream.write_all(&bytes).and_then(|()| stream.flush()) {
-        // One who refuses may do so before it has read everything; the answer says why.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Sent { stream }),
-        other => other.map(|()| Sent { stream }),
+        // The daemon may refuse a request before it has read all of it; the response has the reason.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
     }
 }
 
-impl<S: Read> Sent<S> {
-    /// Waits for the head of the answer.
-    pub(crate) fn receive(self) -> io::Result<Response<S>> {
-        let mut stream = BufReader::new(self.stream);
-        let status = read_status(&mut stream)?;
-        let framing = read_headers(&mut stream, status)?;
-        Ok(Response { status, body: Body { stream, framing } })
-    }
+/// Waits for the head of the response.
+pub(crate) fn receive<S: Read>(stream: S) -> io::Result<Response<S>> {
+    let mut stream = BufReader::new(stream);
+    let status = read_status(&mut stream)?;
+    let framing = read_headers(&mut stream, status)?;
+    Ok(Response { status, body: Body { stream, framing } })
 }
 
-impl<S: AsFd> AsFd for Sent<S> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
-    }
-}
-
-/// An answer, of which the body may still be on its way.
+/// A response whose body may not have arrived yet.
 #[derive(Debug)]
 pub(crate) struct Response<S> {
     pub(crate) status: u16,
@@ -62,60 +46,43 @@ pub(crate) struct Response<S> {
 }
 
 impl<S: Read> Response<S> {
-    /// The whole body.
+    /// Reads the whole body.
     pub(crate) fn bytes(mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.body.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
-
-    /// The body as lines of JSON, each as it comes.
-    pub(crate) fn lines<T: DeserializeOwned>(self) -> Lines<T, S> {
-        Lines { body: BufReader::new(self.body), of: PhantomData }
-    }
 }
 
-/// Lines of JSON. What comes after the last line break was cut off, and is an error.
-#[derive(Debug)]
-pub(crate) struct Lines<T, S> {
-    body: BufReader<Body<S>>,
-    of: PhantomData<T>,
-}
-
-impl<T: DeserializeOwned, S: Read> Iterator for Lines<T, S> {
-    type Item = io::Result<T>;
-
-    fn next(&mut self) -> Option<io::Result<T>> {
-        loop {
-            let mut line = Vec::new();
-            match self.body.read_until(b'\n', &mut line) {
-                Err(error) => return Some(Err(error)),
-                Ok(0) => return None,
-                Ok(_) if !line.ends_with(b"\n") => {
-                    return Some(Err(io::ErrorKind::UnexpectedEof.into()));
-                }
-                // An empty line keeps the connection awake.
-                Ok(_) if line.trim_ascii().is_empty() => {}
-                Ok(_) => return Some(serde_json::from_slice(&line).map_err(io::Error::from)),
+/// The next line of a body of JSON lines. An incomplete last line is an error.
+pub(crate) fn next_line<T: DeserializeOwned>(body: &mut impl BufRead) -> Option<io::Result<T>> {
+    loop {
+        let mut line = Vec::new();
+        match body.read_until(b'\n', &mut line) {
+            Err(error) => return Some(Err(error)),
+            Ok(0) => return None,
+            Ok(_) if !line.ends_with(b"\n") => {
+                return Some(Err(io::ErrorKind::UnexpectedEof.into()));
             }
+            // An empty line keeps the connection alive.
+            Ok(_) if line.trim_ascii().is_empty() => {}
+            Ok(_) => return Some(serde_json::from_slice(&line).map_err(io::Error::from)),
         }
     }
 }
 
-/// How the end of a body is told.
+/// How the end of a body is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     /// So many bytes are left.
     Length(u64),
-    /// In chunks, of which so much of the present one is left. None: the next begins.
+    /// In chunks, with so many bytes left of the current one; none: the next one begins.
     Chunked(Option<u64>),
-    /// It was the last.
-    Over,
     /// By the end of the connection.
     UntilClosed,
 }
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub(crate) struct Body<S> {
     stream: BufReader<S>,
@@ -129,14 +96,15 @@ impl<S: Read> Read for Body<S> {
         }
         loop {
             let left = match self.framing {
-                Framing::Over | Framing::Length(0) => return Ok(0),
+                Framing::Length(0) => return Ok(0),
                 Framing::UntilClosed => return self.stream.read(buffer),
                 Framing::Length(left) => left,
                 Framing::Chunked(None) => {
                     self.framing = match chunk_length(&read_line(&mut self.stream)?)? {
                         0 => {
-                            skip_trailers(&mut self.stream)?;
-                            Framing::Over
+                            // Trailers.
+                            while !read_line(&mut self.stream)?.is_empty() {}
+                            Framing::Length(0)
                         }
                         length => Framing::Chunked(Some(length)),
                     };
@@ -144,7 +112,7 @@ impl<S: Read> Read for Body<S> {
                 }
                 Framing::Chunked(Some(0)) => {
                     if !read_line(&mut self.stream)?.is_empty() {
-                        return Err(garbled("a chunk does not end where it should"));
+                        return Err(malformed("a chunk is longer than its length"));
                     }
                     self.framing = Framing::Chunked(None);
                     continue;
@@ -166,20 +134,20 @@ impl<S: Read> Read for Body<S> {
     }
 }
 
-fn garbled(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the answer makes no sense: {what}"))
+fn malformed(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("malformed response: {what}"))
 }
 
-/// A line without its end.
+/// Reads a line, without its end.
 fn read_line(stream: &mut impl BufRead) -> io::Result<String> {
     let mut line = Vec::new();
-    stream.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+    stream.take(MAX_LINE).read_until(b'\n', &mut line)?;
     if line.is_empty() {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let text = line.strip_suffix(b"\n").ok_or_else(|| garbled("a line without an end"))?;
+    let text = line.strip_suffix(b"\n").ok_or_else(|| malformed("a line without an end"))?;
     let text = text.strip_suffix(b"\r").unwrap_or(text);
-    String::from_utf8(text.to_vec()).map_err(|_| garbled("a line that is no text"))
+    String::from_utf8(text.to_vec()).map_err(|_| malformed("a line is not UTF-8"))
 }
 
 fn read_status(stream: &mut impl BufRead) -> io::Result<u16> {
@@ -189,55 +157,45 @@ fn read_status(stream: &mut impl BufRead) -> io::Result<u16> {
     let status = words.next().and_then(|word| word.parse().ok());
     match status {
         Some(status @ 200..600) if version.starts_with("HTTP/1.") => Ok(status),
-        _ => Err(garbled(&format!("{line:?}"))),
+        _ => Err(malformed(&format!("{line:?}"))),
     }
 }
 
 fn read_headers(stream: &mut impl BufRead, status: u16) -> io::Result<Framing> {
     let mut framing = Framing::UntilClosed;
-    for _ in 0..MOST_LINES {
+    for _ in 0..MAX_LINES {
         let line = read_line(stream)?;
         if line.is_empty() {
-            return Ok(if matches!(status, 204 | 304) { Framing::Over } else { framing });
+            return Ok(if matches!(status, 204 | 304) { Framing::Length(0) } else { framing });
         }
-        let (name, value) = line.split_once(':').ok_or_else(|| garbled(&format!("{line:?}")))?;
+        let invalid = || malformed(&format!("{line:?}"));
+        let (name, value) = line.split_once(':').ok_or_else(invalid)?;
         let value = value.trim();
         if name.eq_ignore_ascii_case("transfer-encoding") {
             if !value.eq_ignore_ascii_case("chunked") {
-                return Err(garbled(&format!("{line:?}")));
+                return Err(invalid());
             }
             framing = Framing::Chunked(None);
         } else if name.eq_ignore_ascii_case("content-length") && framing == Framing::UntilClosed {
-            framing = Framing::Length(value.parse().map_err(|_| garbled(&format!("{line:?}")))?);
+            framing = Framing::Length(value.parse().map_err(|_| invalid())?);
         }
     }
-    Err(garbled("too many headers"))
+    Err(malformed("too many headers"))
 }
 
-/// In hex; what follows a `;` is for nobody.
+/// The length of a chunk, in hexadecimal digits; extensions after a `;` are ignored.
 fn chunk_length(line: &str) -> io::Result<u64> {
     let digits = line.split(';').next().unwrap_or_default().trim();
     let plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    u64::from_str_radix(digits, 16)
-        .ok()
-        .filter(|_| plain)
-        .ok_or_else(|| garbled(&format!("{line:?}")))
-}
-
-fn skip_trailers(stream: &mut impl BufRead) -> io::Result<()> {
-    for _ in 0..MOST_LINES {
-        if read_line(stream)?.is_empty() {
-            return Ok(());
-        }
-    }
-    Err(garbled("too many headers"))
+    let length = u64::from_str_radix(digits, 16).ok().filter(|_| plain);
+    length.ok_or_else(|| malformed(&format!("{line:?}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Gives its text in pieces of a few bytes, and takes whatever is written.
+    /// Returns its text in pieces of a few bytes, and collects what is written.
     struct Wire {
         text: io::Cursor<Vec<u8>>,
         piece: usize,
@@ -268,23 +226,30 @@ mod tests {
     }
 
     fn ask(text: &str, piece: usize) -> io::Result<Response<Wire>> {
-        send(Wire::new(text, piece), "GET", "/x", "Host: a\r\n", None)?.receive()
+        let mut wire = Wire::new(text, piece);
+        send(&mut wire, "GET", "/x", "Host: a\r\n", None)?;
+        receive(wire)
+    }
+
+    fn lines(response: Response<Wire>) -> impl Iterator<Item = io::Result<serde_json::Value>> {
+        let mut body = BufReader::new(response.body);
+        std::iter::from_fn(move || next_line(&mut body))
     }
 
     const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
         4;ext=1\r\n{\"a\"\r\nc\r\n: 1}\n\n{\"a\": \r\n3\r\n2}\n\r\n0\r\nTrailer: x\r\n\r\n";
 
     #[test]
-    fn a_request_says_how_long_it_is() {
-        let sent =
-            send(Wire::new("", 1), "POST", "/v1/x", "Host: localhost\r\n", Some(b"{}")).unwrap();
-        let text = String::from_utf8(sent.stream.written).unwrap();
+    fn a_request_has_its_length() {
+        let mut wire = Wire::new("", 1);
+        send(&mut wire, "POST", "/v1/x", "Host: localhost\r\n", Some(b"{}")).unwrap();
+        let text = String::from_utf8(wire.written).unwrap();
         assert!(text.starts_with("POST /v1/x HTTP/1.1\r\nHost: localhost\r\n"), "{text}");
         assert!(text.ends_with("\r\nContent-Length: 2\r\n\r\n{}"), "{text}");
     }
 
     #[test]
-    fn a_body_is_read_whole_however_it_is_framed_and_cut() {
+    fn reads_the_whole_body_with_any_framing() {
         let texts = [
             ("HTTP/1.1 404 Not Found\r\ncontent-length: 5\r\nX: y\r\n\r\nhello and more", "hello"),
             ("HTTP/1.1 404 Not Found\r\n\r\nhello", "hello"),
@@ -301,16 +266,16 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_one_by_one() {
+    fn reads_line_by_line() {
         for piece in [1, 3, 1000] {
-            let lines = ask(CHUNKED, piece).unwrap().lines::<serde_json::Value>();
+            let lines = lines(ask(CHUNKED, piece).unwrap());
             let values = lines.map(|line| line.unwrap()["a"].as_u64().unwrap()).collect::<Vec<_>>();
             assert_eq!(values, [1, 2]);
         }
     }
 
     #[test]
-    fn what_is_cut_off_is_an_error_and_not_an_end() {
+    fn an_incomplete_response_is_an_error() {
         let short =
             ["HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", &CHUNKED[..CHUNKED.len() - 20]];
         for text in short {
@@ -318,13 +283,13 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{text}");
         }
         let text = "HTTP/1.1 200 OK\r\n\r\n{\"a\": 1}\n{\"a\"";
-        let lines = ask(text, 100).unwrap().lines::<serde_json::Value>().collect::<Vec<_>>();
+        let lines = lines(ask(text, 100).unwrap()).collect::<Vec<_>>();
         assert_eq!((lines.len(), lines[0].is_ok(), lines[1].is_err()), (2, true, true));
         assert!(ask("", 100).is_err());
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn refuses_malformed_responses() {
         for text in [
             "hello\r\n\r\n",
             "HTTP/1.1 OK 200\r\n\r\n",

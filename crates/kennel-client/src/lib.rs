@@ -19,17 +19,14 @@
 //! # }
 //! ```
 //!
-//! Everything blocks. Each request has a connection of its own, so that one who drops a [`Sent`] is seen to go.
+//! All functions block. Each request has a connection of its own, so that the daemon notices when a [`Sent`] is dropped.
 
-mod address;
 mod api;
 mod client;
 mod error;
 mod http;
-mod path;
 pub mod socket;
 
-pub use api::Events;
+pub use api::{Events, escape, session_path};
 pub use client::{Client, Lines, Patience, Sent};
 pub use error::ClientError;
-pub use path::{escape, member_path, plan_path, session_path};

@@ -1,4 +1,4 @@
-//! Sockets in a folder, however long its path is: the kernel takes no more than 107 characters.
+//! Connects to sockets in a folder with a path of any length: the kernel allows only 107 bytes.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// A short way to a file in the folder, good as long as the descriptor is open.
+/// A short path to a file in the folder, valid as long as the descriptor is open.
 fn short_path(folder: &Path, name: &str) -> io::Result<(OwnedFd, PathBuf)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, flags, Mode::empty())?;
@@ -19,16 +19,16 @@ fn short_path(folder: &Path, name: &str) -> io::Result<(OwnedFd, PathBuf)> {
 /// Connects to a stream socket.
 ///
 /// # Errors
-/// It can't be reached.
+/// The socket can't be reached.
 pub fn stream(folder: &Path, name: &str) -> io::Result<UnixStream> {
     let (_open, path) = short_path(folder, name)?;
     UnixStream::connect(path)
 }
 
-/// Connects to a socket for messages; it never blocks.
+/// Connects to a socket for messages, without blocking.
 ///
 /// # Errors
-/// It can't be reached.
+/// The socket can't be reached.
 pub fn messages(folder: &Path, name: &str) -> io::Result<OwnedFd> {
     let (_open, path) = short_path(folder, name)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
