@@ -32,7 +32,6 @@ impl SchemaSource {
     }
 }
 
-/// The content of a successful response.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "schema"), expect(dead_code, reason = "only the document reads it"))]
 pub(crate) enum ResponseContent {
@@ -40,19 +39,16 @@ pub(crate) enum ResponseContent {
     Json(SchemaSource),
     /// A stream in one of these media types, with items of this schema.
     Stream(&'static [&'static str], SchemaSource),
-    /// Something else of this media type.
     Other(&'static str),
     WebSocket,
 }
 
-/// An endpoint.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "schema"), expect(dead_code, reason = "only the document reads it"))]
 pub(crate) struct Endpoint {
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     handler: MethodRouter<Api>,
-    /// Its operation id.
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) status: u16,

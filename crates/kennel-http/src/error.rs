@@ -10,7 +10,6 @@ use kennel_daemon::ApiError;
 #[derive(Debug)]
 pub(crate) struct ErrorResponse(pub(crate) ApiError);
 
-/// What a handler returns.
 pub(crate) type HandlerResult<T> = Result<T, ErrorResponse>;
 pub(crate) type JsonResult<T> = HandlerResult<Json<T>>;
 pub(crate) type CreatedResult<T> = HandlerResult<(StatusCode, Json<T>)>;

@@ -67,7 +67,8 @@ struct HttpServer(Api);
 
 impl ApiServer for HttpServer {
     fn serve_socket(&self, listener: UnixListener, stop: ServerTask) -> ServerTask {
-        let listener = OwnerOnlyListener::new(listener, self.0.streams.write_timeout);
+        let write_timeout = self.0.streams.write_timeout;
+        let listener = OwnerOnlyListener { listener, write_timeout };
         let routes = self.0.clone().socket_routes().into_make_service_with_connect_info::<Peer>();
         let serving = axum::serve(listener, routes).with_graceful_shutdown(stop);
         Box::pin(async move {

@@ -14,20 +14,13 @@ use crate::access::socket_only;
 use crate::error::ErrorResponse;
 use crate::stream::write_timeout::WriteTimeout;
 
-/// The pause after a connection could not be accepted.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A listener that accepts only connections of the daemon's own user.
 #[derive(Debug)]
 pub(crate) struct OwnerOnlyListener {
-    listener: UnixListener,
-    write_timeout: Option<Duration>,
-}
-
-impl OwnerOnlyListener {
-    pub(crate) fn new(listener: UnixListener, write_timeout: Option<Duration>) -> Self {
-        Self { listener, write_timeout }
-    }
+    pub(crate) listener: UnixListener,
+    pub(crate) write_timeout: Option<Duration>,
 }
 
 fn is_owner(stream: &UnixStream) -> io::Result<bool> {

@@ -11,7 +11,6 @@ use rustix::process::{
     waitpid,
 };
 
-/// Why a program failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BoundedError {
     #[error("can't run it")]
@@ -41,7 +40,6 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), BoundedE
     }
 }
 
-/// Whether the child ends within the limit.
 fn has_ended(child: &Child, limit: Duration) -> io::Result<bool> {
     let handle = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let deadline = Instant::now() + limit;
@@ -73,7 +71,6 @@ fn end_descendants() -> io::Result<()> {
     }
 }
 
-/// The children of all threads.
 fn children() -> io::Result<Vec<Pid>> {
     let mut all = Vec::new();
     for task in fs::read_dir("/proc/self/task")? {

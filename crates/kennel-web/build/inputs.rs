@@ -30,7 +30,6 @@ fn is_input(path: &Path) -> bool {
     name == ".npmrc" || (EXTENSIONS.contains(&kind) && !name.contains(".timestamp-"))
 }
 
-/// The hash of all inputs and their names.
 pub(crate) fn hash(web: &Path) -> io::Result<String> {
     let mut files = Vec::new();
     for path in watched(web) {

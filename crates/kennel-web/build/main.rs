@@ -72,7 +72,6 @@ fn build(web: &Path, out: &Path, mode: &str, is_own: bool) -> Result<(), String>
     packed.map_err(|source| with_causes(&NpmBuildError::Files { action: "include", source }))
 }
 
-/// An error with all its causes.
 fn with_causes(error: &NpmBuildError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -11,13 +11,11 @@ use std::time::{Duration, Instant};
 use crate::bounded::{self, BoundedError};
 use crate::inputs;
 
-/// The oldest supported version of Node.
 pub(crate) const MIN_NODE: u32 = 20;
 /// How long installing packages may take, and building the dashboard.
 const LIMIT: Duration = Duration::from_secs(300);
 /// How long a program may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
-/// The pause between two attempts to lock.
 const PAUSE: Duration = Duration::from_millis(100);
 /// In `dist`: the hash of the inputs. Written last.
 pub(crate) const STAMP: &str = ".made-from";
@@ -28,7 +26,6 @@ const LOCK: &str = ".build-lock";
 /// How many characters of a program's output an error quotes.
 const MAX_QUOTE: usize = 800;
 
-/// Why the dashboard can't be built.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NpmBuildError {
     #[error("the folder web did not exist during the build")]
@@ -53,7 +50,6 @@ pub(crate) enum NpmBuildError {
     NoPage,
 }
 
-/// Builds the dashboard.
 #[derive(Debug)]
 pub(crate) struct DashboardBuilder<'a> {
     web: &'a Path,
@@ -76,7 +72,6 @@ impl<'a> DashboardBuilder<'a> {
         Self { web, log: scratch.join("npm.log"), limit: LIMIT, path: None }
     }
 
-    /// Builds the dashboard from the current inputs.
     pub(crate) fn build(&self) -> Result<BuiltDashboard, NpmBuildError> {
         if !self.web.join("package.json").is_file() {
             return Err(NpmBuildError::NoFolder);
@@ -133,14 +128,30 @@ impl<'a> DashboardBuilder<'a> {
         fs::write(&stamp, hash).map_err(cant("write"))
     }
 
-    fn command(&self, program: &str) -> Command {
+    /// Runs a program with its output in the log.
+    fn run(
+        &self,
+        program: &'static str,
+        arguments: &[&str],
+        stdin: Stdio,
+        limit: Duration,
+    ) -> Result<(), NpmBuildError> {
+        let cant = |source| NpmBuildError::Files { action: "write", source };
+        let log = File::create(&self.log).map_err(cant)?;
         let mut command = Command::new(program);
         if let Some(path) = &self.path {
             command.env("PATH", path);
         }
         // It would keep npm from installing the build tools.
         command.env_remove("NODE_ENV").current_dir(self.web);
-        command
+        command.args(arguments).stdin(stdin).stdout(log.try_clone().map_err(cant)?).stderr(log);
+        bounded::run(&mut command, limit).map_err(|why| match why {
+            BoundedError::Start(source) => NpmBuildError::Missing { program, source },
+            why => {
+                let command = format!("{program} {}", arguments.join(" "));
+                NpmBuildError::Npm { command, why, output: self.last_output() }
+            }
+        })
     }
 
     fn check_node(&self) -> Result<(), NpmBuildError> {
@@ -153,21 +164,7 @@ impl<'a> DashboardBuilder<'a> {
 
     /// The program may be a shim of a version manager, which may download something first.
     fn version_of(&self, program: &'static str) -> Result<String, NpmBuildError> {
-        let cant = |source| NpmBuildError::Files { action: "write", source };
-        let log = File::create(&self.log).map_err(cant)?;
-        let mut command = self.command(program);
-        command.arg("--version").stdin(Stdio::null());
-        command.stdout(log.try_clone().map_err(cant)?).stderr(log);
-        match bounded::run(&mut command, self.limit.min(VERSION_LIMIT)) {
-            Ok(()) => {}
-            Err(BoundedError::Start(source)) => {
-                return Err(NpmBuildError::Missing { program, source });
-            }
-            Err(why) => {
-                let (command, output) = (format!("{program} --version"), self.last_output());
-                return Err(NpmBuildError::Npm { command, why, output });
-            }
-        }
+        self.run(program, &["--version"], Stdio::null(), self.limit.min(VERSION_LIMIT))?;
         let output = fs::read(&self.log).unwrap_or_default();
         Ok(String::from_utf8_lossy(&output).trim().to_owned())
     }
@@ -188,16 +185,9 @@ impl<'a> DashboardBuilder<'a> {
     }
 
     fn npm(&self, lock: &File, arguments: &[&str]) -> Result<(), NpmBuildError> {
-        let cant = |source| NpmBuildError::Files { action: "write", source };
-        let log = File::create(&self.log).map_err(cant)?;
-        let mut command = self.command("npm");
-        command.args(arguments).stdin(Stdio::from(lock.try_clone().map_err(cant)?));
-        command.stdout(log.try_clone().map_err(cant)?).stderr(log);
-        bounded::run(&mut command, self.limit).map_err(|why| NpmBuildError::Npm {
-            command: format!("npm {}", arguments.join(" ")),
-            why,
-            output: self.last_output(),
-        })
+        let lock = lock.try_clone();
+        let lock = lock.map_err(|source| NpmBuildError::Files { action: "write", source })?;
+        self.run("npm", arguments, Stdio::from(lock), self.limit)
     }
 
     fn last_output(&self) -> String {

@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 
 use crate::inputs::{add_files, hex};
 
-/// How many digits of a hash are kept.
 const HASH_DIGITS: usize = 20;
 
 /// Includes the files in `dist`.

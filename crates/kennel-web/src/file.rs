@@ -24,7 +24,7 @@ pub(crate) fn find(address: &str) -> Option<Asset> {
     let at = FILES.binary_search_by_key(&address, |file| file.path).ok()?;
     let BuiltInFile { path, hash, plain, gzip } = &FILES[at];
     Some(Asset {
-        content_type: content_type::of(path),
+        content_type: content_type(path),
         hash: Cow::Borrowed(hash),
         plain: Cow::Borrowed(plain),
         gzip: gzip.map(Cow::Borrowed),

@@ -49,7 +49,7 @@ fn asset(address: &str, bytes: Vec<u8>) -> Asset {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     Asset {
-        content_type: content_type::of(address),
+        content_type: content_type(address),
         hash: Cow::Owned(format!("{:016x}", hasher.finish())),
         plain: Cow::Owned(bytes),
         gzip: None,

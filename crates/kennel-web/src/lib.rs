@@ -2,7 +2,6 @@
 //!
 //! If they can't be built, the crate is built without them, and [`Site::missing_reason`] returns the reason.
 
-mod content_type;
 mod file;
 mod folder;
 
@@ -73,5 +72,22 @@ impl Site {
             Some(folder) => folder::find(folder, address),
             None => Ok(file::find(address)),
         }
+    }
+}
+
+/// The media type for this extension.
+fn content_type(address: &str) -> &'static str {
+    let (_, extension) = address.rsplit_once('.').unwrap_or_default();
+    match extension {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" | "webmanifest" => "application/json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "txt" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
     }
 }

@@ -11,7 +11,6 @@ const CURRENT: &str = "api.addr";
 /// The address that a command gave, and not the settings; for the next daemon, if this one is killed or replaced.
 const REQUESTED: &str = "api.open";
 
-/// The address files of a home.
 #[derive(Debug, Clone)]
 pub(super) struct AddressFiles(PathBuf);
 
@@ -25,7 +24,6 @@ impl AddressFiles {
         self.read(CURRENT)
     }
 
-    /// The address that a command gave.
     pub(super) fn requested(&self) -> Option<SocketAddr> {
         self.read(REQUESTED)
     }

@@ -8,16 +8,15 @@ use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HOST, ORIGIN, UP
 use axum::http::{HeaderMap, HeaderName, Method, Uri};
 use kennel_types::api::Scope;
 
-use super::dashboard_paths::is_page;
+use super::dashboard::is_page;
+use super::endpoints::LOGOUT;
 use super::host_names::HostNames;
 use super::identity::Identity;
-use super::me::LOGOUT;
 use super::secret::SecretHash;
 use super::tokens::CredentialKind;
 use crate::extract::MAX_BODY;
 
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// The path of sign-in links.
+pub(super) const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const LOGIN: &str = "/login";
 
 /// A request without its body.
@@ -28,7 +27,6 @@ pub(super) struct RequestHead<'a> {
     pub(super) headers: &'a HeaderMap,
 }
 
-/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Denial {
     #[error("unexpected Host header")]

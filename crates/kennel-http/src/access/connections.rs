@@ -5,16 +5,19 @@
 //! unauthenticated connection makes room. So idle connections keep no client out that has a token.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::task::{Context, Poll, ready};
 
 use rustix::net::Shutdown;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::lock;
 use super::tokens::TokenId;
 
-/// How many connections there may be.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionLimits {
     pub(super) total: usize,
@@ -24,7 +27,6 @@ pub(super) struct ConnectionLimits {
     pub(super) per_token: usize,
 }
 
-/// All connections.
 #[derive(Debug)]
 pub(super) struct TcpConnections {
     limits: ConnectionLimits,
@@ -40,7 +42,6 @@ struct ConnectionTable {
 #[derive(Debug)]
 struct ConnectionEntry {
     stream: Weak<TcpStream>,
-    /// The tokens that were used over it.
     tokens: Vec<TokenId>,
     cut: bool,
 }
@@ -146,6 +147,58 @@ impl TcpConnection {
 impl Drop for TcpConnection {
     fn drop(&mut self) {
         self.connections.table().entries.remove(&self.number);
+    }
+}
+
+/// A stream that shares its socket with the table of connections, without a second descriptor, so that it can be cut
+/// from there. Its entry is freed when this is dropped, also after an upgrade.
+#[derive(Debug)]
+pub(super) struct CuttableStream {
+    pub(super) stream: Arc<TcpStream>,
+    pub(super) connection: Arc<TcpConnection>,
+}
+
+impl AsyncRead for CuttableStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.stream.poll_read_ready(context))?;
+            match self.stream.try_read(buffer.initialize_unfilled()) {
+                Ok(length) => {
+                    buffer.advance(length);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for CuttableStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream.poll_write_ready(context))?;
+            match self.stream.try_write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => return Poll::Ready(written),
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(rustix::net::shutdown(&*self.stream, Shutdown::Write).map_err(Into::into))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Serves the files of the dashboard.
+//! The dashboard: which paths are its pages, and how its files are served.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,20 @@ use kennel_daemon::ApiError;
 use kennel_web::{Asset, INDEX, ReadAssetError, Site};
 use tokio::task::spawn_blocking;
 
-use super::dashboard_paths::is_page;
+use crate::stream::sse::accepts;
+
+/// First segments of paths that are no pages: the API, monitoring, the dashboard's files, and sign-in.
+const NOT_PAGES: [&str; 6] = ["v1", "metrics", "healthz", "readyz", "assets", "login"];
+
+/// Whether a browser navigates to a page. The dashboard itself knows which of them exist.
+pub(super) fn is_page(path: &str, headers: &HeaderMap) -> bool {
+    path == "/" || (may_be_page(path) && accepts(headers, "text/html"))
+}
+
+fn may_be_page(path: &str) -> bool {
+    let first = path.strip_prefix('/').and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| !first.is_empty() && !NOT_PAGES.contains(&first))
+}
 
 /// The file at this path, or the page if a browser navigates there; none if there is neither.
 pub(super) async fn at(
@@ -74,7 +87,6 @@ fn body(bytes: Cow<'static, [u8]>) -> Body {
     })
 }
 
-/// Whether the browser has this version already.
 fn is_cached(tag: &str, asked: &HeaderMap) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     values(asked, &IF_NONE_MATCH).any(|known| known.trim() == "*" || opaque(known) == opaque(tag))
@@ -97,6 +109,8 @@ fn values<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item =
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::ACCEPT;
+
     use super::*;
 
     fn asset(immutable: bool) -> Asset {
@@ -152,5 +166,23 @@ mod tests {
         };
         assert_eq!(kept(false), "no-cache");
         assert!(kept(true).contains("immutable") && kept(true).contains("max-age=31536000"));
+    }
+
+    #[test]
+    fn a_page_is_what_a_browser_navigates_to() {
+        let with = |accept| HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
+        let browser = with("text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
+        for path in ["/", "/sessions/0sp2m5p09ddg", "/plans", "/v2", "/v1x", "/sessions/v1"] {
+            assert!(is_page(path, &browser), "{path}");
+        }
+        for path in
+            ["/v1", "/v1/sessions", "/metrics", "/healthz", "/assets/x.js", "/login", "//", "*"]
+        {
+            assert!(!is_page(path, &browser), "{path}");
+        }
+        for headers in [HeaderMap::new(), with("*/*"), with("text/htmlx")] {
+            assert!(!is_page("/sessions/x", &headers), "{headers:?}");
+            assert!(is_page("/", &headers));
+        }
     }
 }

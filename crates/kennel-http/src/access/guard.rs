@@ -1,45 +1,45 @@
 //! Authorizes every request over TCP.
 
+use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use axum::Extension;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderName, HeaderValue, Method};
+use axum::http::{HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, http};
+use futures_util::StreamExt;
+use futures_util::stream::unfold;
 use kennel_daemon::{ApiError, ApiErrorKind, clock};
+use tokio::time::timeout_at;
 
 use super::authorization::{Denial, RequestHead, authorize};
 use super::connections::TcpConnection;
 use super::host_names::HostNames;
 use super::identity::{Credential, Identity, read_only};
-use super::{Access, body_timeout, lock};
+use super::{Access, lock};
 use crate::error::ErrorResponse;
 
 /// Security headers of every response: no content from or to other sites, no framing, no guessing of types, no referrer.
 /// Inline styles are allowed because the terminal creates its own; inline scripts are not.
-const HEADERS: [(HeaderName, HeaderValue); 6] = [
+const HEADERS: [(&str, &str); 6] = [
     (
-        http::header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(
-            "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
-             img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-        ),
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
+         img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     ),
-    (http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    (http::header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    (http::header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-    (
-        HeaderName::from_static("cross-origin-resource-policy"),
-        HeaderValue::from_static("same-origin"),
-    ),
-    (
-        HeaderName::from_static("cross-origin-opener-policy"),
-        HeaderValue::from_static("same-origin"),
-    ),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
 ];
+
+/// How long a request body may take, however slowly it arrives.
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What requests at one listener are checked against.
 #[derive(Debug, Clone)]
@@ -48,7 +48,6 @@ pub(super) struct AccessGuard {
     pub(super) names: Arc<HostNames>,
 }
 
-/// Authorizes a request, or refuses it.
 pub(super) async fn guard(
     State(guard): State<AccessGuard>,
     Extension(connection): Extension<Arc<TcpConnection>>,
@@ -61,12 +60,12 @@ pub(super) async fn guard(
                 request.extensions_mut().insert(identity);
             }
             request.extensions_mut().insert(guard.names.clone());
-            next.run(request.map(|body| body_timeout::within(body_timeout::LIMIT, body))).await
+            next.run(request.map(|body| within(BODY_TIMEOUT, body))).await
         }
         Err(denial) => guard.deny(&connection, request.method(), denial),
     };
     for (name, value) in HEADERS {
-        response.headers_mut().insert(name, value);
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     // Only files of the dashboard may be cached, and they set this themselves.
     let cached = response.headers_mut().entry(CACHE_CONTROL);
@@ -146,5 +145,34 @@ fn error(denial: Denial) -> ApiError {
             .hint("it may be rotated or revoked; `kennel token show` prints the current one"),
         Denial::ReadOnly => read_only(),
         Denial::TooManyConnections => new(ApiErrorKind::Busy).hint("close some of them first"),
+    }
+}
+
+/// Fails the body if it takes longer than this.
+fn within(limit: Duration, body: Body) -> Body {
+    let deadline = tokio::time::Instant::now() + limit;
+    Body::from_stream(unfold(body.into_data_stream(), move |mut body| async move {
+        let chunk = timeout_at(deadline, body.next()).await.unwrap_or_else(|_| {
+            let late = io::Error::new(io::ErrorKind::TimedOut, "timed out while reading the body");
+            Some(Err(axum::Error::new(late)))
+        });
+        Some((chunk?, body))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Bytes;
+    use futures_util::stream::pending;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn fails_a_late_body_and_passes_others_unchanged() {
+        let never =
+            within(Duration::from_millis(5), Body::from_stream(pending::<io::Result<Bytes>>()));
+        assert!(axum::body::to_bytes(never, 100).await.is_err());
+        let there = within(BODY_TIMEOUT, Body::from("all of it"));
+        assert_eq!(axum::body::to_bytes(there, 100).await.unwrap(), "all of it");
     }
 }

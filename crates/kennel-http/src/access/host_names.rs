@@ -5,7 +5,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The host names of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostNames {
     address: SocketAddr,

@@ -17,7 +17,6 @@ pub(crate) struct Identity {
     pub(crate) credential: Credential,
 }
 
-/// How a client authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Credential {
     /// By connecting to the socket in the home as its owner.
@@ -27,12 +26,10 @@ pub(crate) enum Credential {
 }
 
 impl Identity {
-    /// A client at the socket in the home.
     pub(crate) fn owner() -> Self {
         Self { scope: Scope::Full, credential: Credential::Socket }
     }
 
-    /// Refuses read-only clients.
     pub(crate) fn require_full(&self) -> Result<(), ApiError> {
         match self.scope {
             Scope::Full => Ok(()),

@@ -31,7 +31,6 @@ const DEFAULT_PORT: u16 = 7380;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A request to open the listener.
 #[derive(Debug)]
 pub(super) struct ListenCommand {
     pub(super) address: Option<SocketAddr>,
@@ -46,7 +45,6 @@ struct ListenTarget {
     by_command: bool,
 }
 
-/// A listener that is open.
 struct OpenListener {
     listener: TcpListener,
     names: Arc<HostNames>,

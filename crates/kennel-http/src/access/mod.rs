@@ -8,25 +8,21 @@
 //!
 //! | files | |
 //! |---|---|
-//! | `authorization`, `host_names`, `dashboard_paths`, `tokens`, `sign_in_links`, `throttle`, `settings` | decide; no clock, no I/O |
+//! | `authorization`, `host_names`, `tokens`, `sign_in_links`, `throttle`, `settings` | decide; no clock, no I/O |
 //! | `token_store`, `private_file`, `address_files`, `secret` | files in the home |
-//! | `listener`, `tcp_server`, `connections`, `cuttable_stream`, `tls`, `body_timeout` | connections |
-//! | `guard`, `sign_in`, `html_page`, `dashboard`, `manage`, `me`, `identity` | requests |
+//! | `listener`, `tcp_server`, `connections`, `tls` | connections |
+//! | `guard`, `sign_in`, `html_page`, `dashboard`, `endpoints`, `identity` | requests |
 
 mod address_files;
 mod authorization;
-mod body_timeout;
 mod connections;
-mod cuttable_stream;
 mod dashboard;
-mod dashboard_paths;
+mod endpoints;
 mod guard;
 mod host_names;
 mod html_page;
 mod identity;
 mod listener;
-mod manage;
-mod me;
 mod private_file;
 mod secret;
 mod settings;
@@ -60,8 +56,8 @@ use self::sign_in_links::SignInLinks;
 use self::throttle::Throttle;
 use self::token_store::{IssuedToken, TokenStore, TokenStoreError};
 use crate::api::Api;
-use crate::endpoint::Endpoint;
 
+pub(crate) use endpoints::endpoints;
 pub(crate) use identity::{Identity, socket_only};
 pub use settings::{ListenError, ListenSettings};
 
@@ -82,7 +78,6 @@ struct AccessState {
     throttle: Mutex<Throttle>,
     connections: Arc<TcpConnections>,
     commands: mpsc::Sender<ListenCommand>,
-    /// For the listener task.
     command_receiver: Mutex<Option<mpsc::Receiver<ListenCommand>>>,
     listen: Mutex<Option<ListenView>>,
 }
@@ -114,12 +109,10 @@ impl Access {
         lock(&self.0.listen).clone()
     }
 
-    /// Removes the files with the listener's address.
     pub(crate) fn forget_addresses(&self) {
         AddressFiles::new(&self.0.folder).remove();
     }
 
-    /// Sets the listener's state; returns the former one.
     fn set_view(&self, view: ListenView) -> Option<ListenView> {
         lock(&self.0.listen).replace(view)
     }
@@ -159,17 +152,12 @@ impl Access {
         Ok(secret)
     }
 
-    /// Opens the listener, at this address if one is given.
     async fn listen(&self, address: Option<SocketAddr>) -> Result<ListenView, ApiError> {
         let (answer, answered) = oneshot::channel();
         let sent = self.0.commands.send(ListenCommand { address, answer }).await;
         sent.map_err(|_| ApiError::gone())?;
         answered.await.unwrap_or_else(|_| Err(ApiError::gone()))
     }
-}
-
-pub(crate) fn endpoints() -> Vec<Endpoint> {
-    [manage::endpoints(), me::endpoints()].into_iter().flatten().collect()
 }
 
 impl Api {
@@ -190,7 +178,6 @@ impl Api {
     }
 }
 
-/// Completes when the daemon shuts down.
 async fn shutdown_requested(shutdown: &mut watch::Receiver<bool>) {
     // A sender that is gone means the same.
     drop(shutdown.wait_for(|shutdown| *shutdown).await);

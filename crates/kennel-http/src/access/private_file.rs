@@ -7,7 +7,6 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// How much of a file is read at most.
 const MAX_LENGTH: u64 = 1 << 20;
 const OWNER_ONLY: u32 = 0o600;
 
@@ -62,7 +61,6 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-/// Removes a file, if it exists.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -25,7 +25,6 @@ impl Secret {
         Ok(Self(format!("{PREFIX}{}", hex(&bytes))))
     }
 
-    /// Parses the text of a secret.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?;
         (unhex(digits)?.len() == BYTES).then(|| Self(text.to_owned()))

@@ -46,7 +46,6 @@ impl ListenSettings {
         }
     }
 
-    /// Checks an address.
     pub(super) fn check_at(&self, address: SocketAddr) -> Result<(), ListenError> {
         self.check_tls()?;
         if address.ip().to_canonical().is_loopback() {

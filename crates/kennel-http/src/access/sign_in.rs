@@ -12,8 +12,9 @@ use axum::{Extension, Router};
 use kennel_daemon::clock;
 use kennel_types::api::{Scope, TokenKind};
 
+use super::authorization::FETCH_SITE;
 use super::connections::TcpConnection;
-use super::dashboard_paths::is_page;
+use super::dashboard::is_page;
 use super::guard::AccessGuard;
 use super::identity::Identity;
 use super::secret::SecretHash;
@@ -23,7 +24,6 @@ use super::{dashboard, html_page};
 use crate::api::not_found;
 use crate::error::{ErrorResponse, HandlerResult};
 
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
 
 pub(super) fn routes(guard: AccessGuard) -> Router {
@@ -60,7 +60,6 @@ fn unauthenticated(path: &str, headers: &HeaderMap) -> Response {
     }
 }
 
-/// Signs in a browser that follows a link.
 async fn sign_in(
     State(guard): State<AccessGuard>,
     Extension(connection): Extension<Arc<TcpConnection>>,
@@ -82,7 +81,6 @@ async fn sign_in(
     Ok(redirect_home(request.headers(), &cookie))
 }
 
-/// The cookie of a new browser.
 async fn create_cookie(guard: &AccessGuard, scope: Scope) -> Result<String, TokenStoreError> {
     let now = clock::now_ms();
     let add = move |store: &super::TokenStore| store.add(None, TokenKind::Browser, scope, now);

@@ -7,12 +7,10 @@ use kennel_types::api::Scope;
 
 use super::secret::SecretHash;
 
-/// How long a link is valid.
 pub(super) const VALID: Duration = Duration::from_secs(600);
 /// How many links can be pending; one more invalidates the oldest.
 const MAX_LINKS: usize = 16;
 
-/// Links that were created and not used yet.
 #[derive(Debug, Default)]
 pub(super) struct SignInLinks(VecDeque<SignInLink>);
 

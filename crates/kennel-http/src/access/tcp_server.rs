@@ -19,8 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::connections::{TcpConnection, TcpConnections};
-use super::cuttable_stream::CuttableStream;
+use super::connections::{CuttableStream, TcpConnection, TcpConnections};
 use super::shutdown_requested;
 use crate::stream::write_timeout::WriteTimeout;
 
@@ -30,9 +29,7 @@ const MAX_HEAD: usize = 32 * 1024;
 const MAX_HEADERS: usize = 64;
 /// How long a connection is silent before the kernel probes the other side.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
-/// The pause after a connection could not be accepted.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// The response if there are too many connections.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\
     Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n";
 

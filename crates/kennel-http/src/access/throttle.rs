@@ -16,7 +16,6 @@ const TOTAL: FailureBucket =
 /// How many addresses have a bucket of their own.
 const MAX_PEERS: usize = 1024;
 
-/// Counts wrong secrets.
 #[derive(Debug)]
 pub(super) struct Throttle {
     all: FailureBucket,

@@ -10,7 +10,6 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
-/// Why TLS can't be set up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TlsError {
     #[error("{}: {source}", path.display())]

@@ -15,12 +15,10 @@ use super::secret::{Secret, SecretHash};
 use super::tokens::{CredentialKind, NewTokenEntry, TokenEntry, TokenError, TokenId, TokenTable};
 use super::{lock, private_file};
 
-/// The file with the main token.
 const MAIN_FILE: &str = "api.token";
 /// The file with the hashes of all others.
 const HASHES_FILE: &str = "api.tokens";
 
-/// Why tokens can't be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TokenStoreError {
     #[error(transparent)]
@@ -70,7 +68,6 @@ pub(super) struct IssuedToken {
     pub(super) revoked: Vec<TokenId>,
 }
 
-/// The tokens of a home.
 #[derive(Debug)]
 pub(super) struct TokenStore {
     folder: PathBuf,
@@ -100,7 +97,6 @@ impl TokenStore {
         Some(Identity { scope: entry.scope, credential })
     }
 
-    /// Whether this token is still valid.
     pub(super) fn contains(&self, id: TokenId) -> bool {
         lock(&self.table).as_ref().is_some_and(|table| table.contains(id))
     }
@@ -137,7 +133,6 @@ impl TokenStore {
         })
     }
 
-    /// Gives a token a new secret.
     pub(super) fn rotate(&self, name: &str, now_ms: u64) -> Result<IssuedToken, TokenStoreError> {
         let _guard = lock(&self.write_lock);
         self.issue(None, |table, secret| table.rotate(name, secret, now_ms))

@@ -11,7 +11,6 @@ pub(super) const MAIN: &str = "main";
 const MAX_EXTRA: usize = 100;
 /// One more browser signs out the oldest.
 const MAX_BROWSERS: usize = 16;
-/// How long a browser stays signed in.
 pub(super) const BROWSER_MS: u64 = 7 * 24 * 3600 * 1000;
 const MAX_NAME: usize = 40;
 
@@ -33,7 +32,6 @@ pub(super) struct TokenEntry {
     pub(super) expires_ms: Option<u64>,
 }
 
-/// How a client sends its secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CredentialKind {
     /// A program, in `Authorization`.
@@ -42,7 +40,6 @@ pub(super) enum CredentialKind {
     Cookie,
 }
 
-/// Why a token can't be added or changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TokenError {
     #[error("unknown token {0:?}")]
@@ -59,14 +56,12 @@ pub(super) enum TokenError {
     RotateBrowser,
 }
 
-/// All tokens.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TokenTable {
     entries: Vec<TokenEntry>,
     next: u64,
 }
 
-/// A token to be added.
 #[derive(Debug)]
 pub(super) struct NewTokenEntry<'a> {
     pub(super) name: Option<String>,
@@ -109,7 +104,6 @@ impl TokenTable {
         found
     }
 
-    /// Whether this token is still valid.
     pub(super) fn contains(&self, id: TokenId) -> bool {
         self.entries.iter().any(|entry| entry.id == id)
     }
@@ -197,7 +191,6 @@ impl TokenTable {
         Ok((entry.clone(), vec![former]))
     }
 
-    /// Revokes a token by its name.
     pub(super) fn revoke(&mut self, name: &str) -> Result<TokenId, TokenError> {
         let at = self.entries.iter().position(|entry| entry.name == name);
         let at = at.ok_or_else(|| TokenError::Unknown(name.to_owned()))?;
@@ -240,7 +233,6 @@ fn has_expired(entry: &TokenEntry, now_ms: u64) -> bool {
     entry.expires_ms.is_some_and(|at| now_ms >= at)
 }
 
-/// A client that authenticated over TCP.
 #[cfg(test)]
 pub(super) fn test_identity(scope: Scope) -> super::Identity {
     super::Identity {

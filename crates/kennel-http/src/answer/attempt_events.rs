@@ -7,15 +7,13 @@ use kennel_daemon::transcript;
 use kennel_keeper::journal::{JournalItem, JournalReader};
 use kennel_types::SessionView;
 
-use super::point::AnswerPoint;
 use crate::stream::ReadState;
-use crate::stream::resume_position::ResumePosition;
+use crate::stream::resume_position::{AnswerPoint, ResumePosition};
 use crate::stream::sse;
 
 /// About how many bytes are encoded at once.
 const CHUNK: usize = 64 * 1024;
 
-/// The events of one attempt.
 pub(super) struct AttemptEvents {
     journal: JournalReader,
     transcript: Option<TranscriptReader>,
@@ -41,7 +39,6 @@ impl AttemptEvents {
         Ok(Self { journal, transcript: Some(transcript), encoder })
     }
 
-    /// Reads some output.
     pub(super) fn read(&mut self) -> io::Result<ReadState> {
         let Self { journal, transcript: Some(transcript), encoder } = self else {
             return Ok(ReadState::CaughtUp);

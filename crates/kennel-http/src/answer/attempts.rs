@@ -10,16 +10,13 @@ use tokio::sync::watch;
 
 use super::attempt_events::AttemptEvents;
 use super::complete;
-use super::point::AnswerPoint;
 use crate::api::Api;
-use crate::stream::resume_position::ResumePosition;
+use crate::stream::resume_position::{AnswerPoint, ResumePosition};
 use crate::stream::sse::{self, Wake};
 use crate::stream::{ChunkSource, ReadState};
 
-/// Streams the attempts of one prompt.
 pub(super) struct AttemptStream {
     api: Api,
-    /// The current attempt.
     view: SessionView,
     watch: watch::Receiver<LaunchWatch>,
     latest: watch::Receiver<u64>,
@@ -30,17 +27,13 @@ pub(super) struct AttemptStream {
 }
 
 enum AttemptStage {
-    /// Nothing of the attempt was read.
     New,
-    /// Its output is being read.
     Reading(Box<AttemptEvents>),
     /// It has ended: a verdict or another attempt follows.
     Ended,
-    /// All was sent.
     Complete,
 }
 
-/// The event that begins an attempt.
 #[derive(Debug, Serialize)]
 struct AttemptRecord<'a> {
     event: &'static str,

@@ -3,7 +3,6 @@
 mod ask;
 mod attempt_events;
 mod attempts;
-mod point;
 
 use axum::Json;
 use axum::extract::Path;
@@ -18,12 +17,11 @@ use crate::access::Identity;
 use crate::api::Api;
 use crate::error::HandlerResult;
 use crate::extract::Params;
-use crate::stream::resume_position::ResumePosition;
+use crate::stream::resume_position::{AnswerPoint, ResumePosition};
 use crate::stream::sse;
 pub(crate) use ask::ask;
 use ask::cancel_on_disconnect;
 use attempts::AttemptStream;
-use point::AnswerPoint;
 
 /// How a client waits for an answer.
 #[derive(Debug, Default, Deserialize)]
@@ -77,7 +75,6 @@ pub(crate) async fn answer(
     Ok(cancel_on_disconnect(&api, reference, response))
 }
 
-/// The answer of a prompt that is over.
 async fn complete(api: &Api, view: SessionView) -> Result<AnswerView, ApiError> {
     if view.judged.is_none() {
         return Err(ApiError::conflict(format!("session {} is not over yet", view.session))

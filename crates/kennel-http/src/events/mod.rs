@@ -23,7 +23,6 @@ use crate::stream::sse::{self, Wake};
 use crate::stream::{ChunkSource, NDJSON, append_line};
 use stream::EventFilter;
 
-/// How many events are read at once.
 const PAGE: usize = 256;
 
 /// Which events.

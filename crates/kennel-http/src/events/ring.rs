@@ -24,7 +24,6 @@ const CAPACITY: usize = 1024;
 /// The pause after the register could not be read.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// An event, ready to be sent.
 #[derive(Debug)]
 pub(super) struct EncodedEvent {
     pub(super) seq: u64,
@@ -76,11 +75,9 @@ impl RingState {
     }
 }
 
-/// The newest events.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventRing(Arc<Mutex<RingState>>);
 
-/// What comes after some event.
 #[derive(Debug)]
 pub(super) enum RingRead {
     /// These events, which are all up to this number.
@@ -117,7 +114,6 @@ impl EventRing {
         RingRead::Events(upto.max(since), events)
     }
 
-    /// Reads new events as long as a client follows.
     async fn read_new(
         self,
         daemon: DaemonHandle,

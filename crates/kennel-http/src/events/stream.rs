@@ -17,7 +17,6 @@ use crate::error::HandlerResult;
 use crate::stream::ChunkSource;
 use crate::stream::sse::{self, Wake};
 
-/// What a client wants to see.
 pub(super) struct EventFilter {
     pub(super) since: Option<u64>,
     /// Only for the first request: a client that resumes misses nothing.
@@ -65,7 +64,6 @@ struct EventStream {
     session: Option<SessionId>,
     kinds: EventKinds,
     news: watch::Receiver<u64>,
-    /// To be sent first.
     pending: Vec<u8>,
 }
 

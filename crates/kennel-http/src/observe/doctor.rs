@@ -26,7 +26,6 @@ use crate::error::HandlerResult;
 const TIMEOUT: Duration = Duration::from_secs(90);
 const MAX_OUTPUT: usize = 1 << 20;
 
-/// The findings as JSON.
 type DoctorFindings = Result<Bytes, ApiError>;
 
 /// Runs at most one examination at a time; clients that ask meanwhile share its result.
@@ -42,7 +41,6 @@ impl DoctorRunner {
         Self { command, shutdown, running: Mutex::default() }
     }
 
-    /// The running examination, or a new one.
     fn examine(&self) -> watch::Receiver<Option<DoctorFindings>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*running

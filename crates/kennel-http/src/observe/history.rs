@@ -5,12 +5,9 @@ use std::time::Instant;
 
 use kennel_types::api::{SessionUsage, UsageSample, UsageView};
 
-/// How many samples of a session are kept.
 const MAX_SAMPLES: usize = 300;
-/// How many ended sessions keep their samples.
 const MAX_ENDED: usize = 50;
 
-/// The samples of all sessions.
 #[derive(Debug, Default)]
 pub(super) struct UsageHistories {
     sessions: HashMap<String, SessionHistory>,

@@ -3,29 +3,38 @@
 mod doctor;
 mod history;
 mod sampler;
-mod usage;
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use axum::Json;
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use kennel_daemon::ApiError;
 use kennel_types::api::{ReadyView, SessionUsage, UsageHistory, UsageRequest};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
 
 use crate::api::Api;
 use crate::endpoint::ResponseContent::Other;
 use crate::endpoint::{Endpoint, get};
-use crate::error::HandlerResult;
+use crate::error::{HandlerResult, JsonResult};
+use crate::extract::Params;
 use doctor::DoctorRunner;
 use sampler::UsageSampler;
-use usage::UsageCache;
 
 /// The format that Prometheus reads.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The state of these endpoints.
+/// How long the usage of all sessions is reused: several clients that poll each second cause one round of requests.
+const MAX_AGE: Duration = Duration::from_millis(500);
+
+/// The last usage of all sessions. It is locked while it is refreshed, so that other clients wait for the result.
+#[derive(Debug, Default)]
+struct UsageCache(Mutex<Option<(Instant, Vec<SessionUsage>)>>);
+
 #[derive(Debug)]
 pub(crate) struct ObserveState {
     doctor: DoctorRunner,
@@ -57,15 +66,15 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
             .answer::<ReadyView>("Checks whether the daemon can do its work; 503 if it can't"),
         get("/v1/doctor", "examine", doctor::doctor)
             .answer::<serde_json::Value>("Examines what this machine supports by trying it"),
-        get("/v1/usage", "listUsage", usage::all)
+        get("/v1/usage", "listUsage", usage_of_all)
             .query::<UsageRequest>()
             .answer::<Vec<SessionUsage>>("Returns the resource usage of live sessions"),
-        get("/v1/sessions/{reference}/usage", "getUsage", usage::one)
+        get("/v1/sessions/{reference}/usage", "getUsage", usage_of_session)
             .answer::<SessionUsage>("Returns the resource usage of a session"),
-        get("/v1/sessions/{reference}/usage/history", "getUsageHistory", usage::history)
+        get("/v1/sessions/{reference}/usage/history", "getUsageHistory", usage_history)
             .answer::<UsageHistory>(
-            "Returns the recent resource usage of a session, sampled while clients request it",
-        ),
+                "Returns the recent resource usage of a session, sampled while clients request it",
+            ),
     ]
 }
 
@@ -84,4 +93,42 @@ async fn ready(api: Api) -> (StatusCode, Json<ReadyView>) {
         false => StatusCode::SERVICE_UNAVAILABLE,
     };
     (status, Json(readiness))
+}
+
+async fn usage_of_session(api: Api, Path(reference): Path<String>) -> JsonResult<SessionUsage> {
+    Ok(Json(api.daemon.usage(reference).await?))
+}
+
+async fn usage_of_all(
+    api: Api,
+    Params(UsageRequest { history }): Params<UsageRequest>,
+) -> JsonResult<Vec<SessionUsage>> {
+    let mut usages = recent_usage(&api, MAX_AGE).await?;
+    if let Some(last) = history {
+        sampler::request(&api);
+        for usage in &mut usages {
+            usage.history = Some(api.observe.sampler.samples(&usage.id, last.into()));
+        }
+    }
+    Ok(Json(usages))
+}
+
+async fn usage_history(api: Api, Path(reference): Path<String>) -> JsonResult<UsageHistory> {
+    let id = api.daemon.show(reference).await?.id;
+    sampler::request(&api);
+    let samples = api.observe.sampler.samples(&id, usize::MAX);
+    Ok(Json(UsageHistory { id, samples }))
+}
+
+/// The usage of all live sessions, at most this old.
+async fn recent_usage(api: &Api, age: Duration) -> Result<Vec<SessionUsage>, ApiError> {
+    let mut last = api.observe.usage.0.lock().await;
+    if let Some((at, known)) = &*last
+        && at.elapsed() < age
+    {
+        return Ok(known.clone());
+    }
+    let usages = api.daemon.usage_of_all().await?;
+    *last = Some((Instant::now(), usages.clone()));
+    Ok(usages)
 }

@@ -11,10 +11,9 @@ use kennel_daemon::{ApiError, clock};
 use kennel_types::api::{SessionUsage, UsageSample};
 
 use super::history::UsageHistories;
-use super::usage::recent;
+use super::recent_usage;
 use crate::api::Api;
 
-/// The pause between two samples.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// With many sessions the pause is so many times as long as a sample takes, at most [`MAX_INTERVAL`].
 const DUTY_FACTOR: u32 = 5;
@@ -33,14 +32,6 @@ struct SamplerState {
     until: Option<Instant>,
 }
 
-/// Whether the sampler goes on.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use]
-enum SamplerStep {
-    Continue,
-    Stop,
-}
-
 impl UsageSampler {
     fn lock(&self) -> MutexGuard<'_, SamplerState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -51,7 +42,8 @@ impl UsageSampler {
         self.lock().history.samples(id, limit)
     }
 
-    fn add(&self, usages: Result<Vec<SessionUsage>, ApiError>) -> SamplerStep {
+    /// Returns whether more samples are wanted.
+    fn add(&self, usages: Result<Vec<SessionUsage>, ApiError>) -> bool {
         let mut state = self.lock();
         match usages {
             Ok(live) => state.add(Instant::now(), clock::now_ms(), &live),
@@ -59,7 +51,7 @@ impl UsageSampler {
             Err(error) => {
                 tracing::debug!(why = %error.problem().detail, "the usage sampler stops");
                 *state = SamplerState::default();
-                SamplerStep::Stop
+                false
             }
         }
     }
@@ -71,13 +63,13 @@ impl SamplerState {
         self.until.replace(now + KEEP_RUNNING).is_none()
     }
 
-    fn add(&mut self, now: Instant, at_ms: u64, live: &[SessionUsage]) -> SamplerStep {
+    fn add(&mut self, now: Instant, at_ms: u64, live: &[SessionUsage]) -> bool {
         if self.until.is_none_or(|until| now > until) {
             *self = Self::default();
-            return SamplerStep::Stop;
+            return false;
         }
         self.history.add(now, at_ms, live);
-        SamplerStep::Continue
+        true
     }
 }
 
@@ -104,8 +96,8 @@ async fn run(api: Api) {
     loop {
         let began = Instant::now();
         // Samples are dated, so nothing is reused.
-        let usages = recent(&api, Duration::ZERO).await;
-        if api.observe.sampler.add(usages) == SamplerStep::Stop {
+        let usages = recent_usage(&api, Duration::ZERO).await;
+        if !api.observe.sampler.add(usages) {
             return;
         }
         let pause = (began.elapsed() * DUTY_FACTOR).clamp(INTERVAL, MAX_INTERVAL);
@@ -123,7 +115,7 @@ mod tests {
     #[test]
     fn samples_while_clients_are_interested_and_then_drops_everything() {
         let (mut state, start) = (SamplerState::default(), Instant::now());
-        assert_eq!(state.add(start, 0, &[]), SamplerStep::Stop, "no client has asked");
+        assert!(!state.add(start, 0, &[]), "no client has asked");
         assert!(state.request(start), "the first request starts it");
         assert!(!state.request(start + KEEP_RUNNING / 2), "it is running");
         let live = [SessionUsage {
@@ -134,9 +126,9 @@ mod tests {
             trouble: None,
             history: None,
         }];
-        assert_eq!(state.add(start + KEEP_RUNNING, 1, &live), SamplerStep::Continue);
+        assert!(state.add(start + KEEP_RUNNING, 1, &live));
         assert_eq!(state.history.samples("a", 9).len(), 1);
-        assert_eq!(state.add(start + KEEP_RUNNING * 2, 2, &live), SamplerStep::Stop);
+        assert!(!state.add(start + KEEP_RUNNING * 2, 2, &live));
         assert_eq!(state.history.samples("a", 9), []);
         assert!(state.request(start + KEEP_RUNNING * 2), "the next request starts it again");
     }

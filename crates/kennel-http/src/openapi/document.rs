@@ -3,7 +3,6 @@
 use kennel_types::api::ProblemDetails;
 use serde_json::{Map, Value, json};
 
-use super::integer_bounds;
 use super::schemas::{self, Schemas};
 use crate::endpoint::{Endpoint, ResponseContent, SchemaSource};
 use crate::endpoints;
@@ -45,8 +44,7 @@ pub fn document() -> String {
         },
         "security": [{}, {"token": []}],
     });
-    without_code_links(&mut document);
-    integer_bounds::add(&mut document);
+    visit_objects(&mut document, &mut correct);
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
@@ -153,20 +151,43 @@ fn without_null(mut schema: Value) -> Value {
     schema
 }
 
-/// Removes the markup of links to code, which readers of the document do not have.
-fn without_code_links(value: &mut Value) {
+/// Removes the markup of links to code, which readers of the document do not have, and adds the bounds of integers, which
+/// the generated schemas have only for the smallest types.
+fn correct(fields: &mut Map<String, Value>) {
+    if let Some(Value::String(text)) = fields.get_mut("description") {
+        *text = text.replace("[`", "`").replace("`]", "`");
+    }
+    let bounds = match fields.get("format").and_then(Value::as_str) {
+        Some("int32") => (json!(i32::MIN), json!(i32::MAX)),
+        Some("uint32") => (json!(0), json!(u32::MAX)),
+        Some("uint64" | "uint") => (json!(0), json!(u64::MAX)),
+        _ => return,
+    };
+    fields.entry("minimum").or_insert(bounds.0);
+    fields.entry("maximum").or_insert(bounds.1);
+}
+
+/// Calls a function for every object in a value, from the outside to the inside.
+pub(super) fn visit_objects(value: &mut Value, visit: &mut dyn FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Object(fields) => {
-            for (name, value) in fields {
-                match value {
-                    Value::String(text) if name == "description" => {
-                        *text = text.replace("[`", "`").replace("`]", "`");
-                    }
-                    other => without_code_links(other),
-                }
-            }
+            visit(fields);
+            fields.values_mut().for_each(|value| visit_objects(value, visit));
         }
-        Value::Array(items) => items.iter_mut().for_each(without_code_links),
+        Value::Array(items) => items.iter_mut().for_each(|item| visit_objects(item, visit)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adds_missing_bounds_and_keeps_existing_ones() {
+        let mut schema = json!({"a": [{"format": "uint32", "minimum": 1}], "format": "date"});
+        visit_objects(&mut schema, &mut correct);
+        let number = json!({"format": "uint32", "minimum": 1, "maximum": u32::MAX});
+        assert_eq!(schema, json!({"a": [number], "format": "date"}));
     }
 }

@@ -7,21 +7,19 @@ use axum::response::IntoResponse;
 #[cfg(feature = "schema")]
 pub(crate) mod document;
 #[cfg(feature = "schema")]
-mod integer_bounds;
-#[cfg(feature = "schema")]
 mod schemas;
 
-/// The document in the repository.
 const DOCUMENT: &str = include_str!("../../openapi.json");
 
 pub(crate) async fn serve() -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], DOCUMENT)
 }
 
-#[cfg(all(test, feature = "schema"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(feature = "schema")]
     #[test]
     fn the_file_in_the_repository_is_current() {
         let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();

@@ -7,12 +7,11 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
+use super::document::visit_objects;
 use crate::endpoint::SchemaSource;
 
-/// The path of named schemas in the document.
 const SCHEMAS_PATH: &str = "/components/schemas";
 
-/// Generates the schemas of requests and responses.
 pub(super) struct Schemas {
     requests: SchemaGenerator,
     responses: SchemaGenerator,
@@ -62,7 +61,6 @@ pub(super) fn query(shape: SchemaSource) -> Value {
     (shape.0)(&mut settings.for_deserialize().into_generator()).to_value()
 }
 
-/// New names of schemas in requests.
 pub(super) struct Renamed(BTreeMap<String, String>);
 
 impl Renamed {
@@ -101,23 +99,13 @@ impl Renamed {
         self.0.get(name).map_or(name, String::as_str)
     }
 
-    /// Renames every reference.
     pub(super) fn apply(&self, schema: &mut Value) {
-        match schema {
-            Value::Object(fields) => {
-                for (name, value) in fields {
-                    match value {
-                        Value::String(reference) if name == "$ref" => {
-                            if let Some(to) = reference.rsplit('/').next() {
-                                *reference = format!("#{SCHEMAS_PATH}/{}", self.of(to));
-                            }
-                        }
-                        other => self.apply(other),
-                    }
-                }
+        visit_objects(schema, &mut |fields| {
+            if let Some(Value::String(reference)) = fields.get_mut("$ref")
+                && let Some(to) = reference.rsplit('/').next()
+            {
+                *reference = format!("#{SCHEMAS_PATH}/{}", self.of(to));
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.apply(item)),
-            _ => {}
-        }
+        });
     }
 }

@@ -6,14 +6,13 @@ use std::path::Path;
 use kennel_keeper::journal::{JournalItem, JournalReader};
 
 use super::encoder::{OutputChunk, OutputEncoder};
-use super::point::OutputPoint;
 use super::query::{OutputQuery, OutputStreams};
 use crate::stream::ReadState;
+use crate::stream::resume_position::OutputPoint;
 
 /// About how many bytes are encoded at once.
 const CHUNK: usize = 64 * 1024;
 
-/// Reads a journal and encodes it.
 #[derive(Debug)]
 pub(super) struct OutputCursor {
     reader: JournalReader,
@@ -51,7 +50,6 @@ impl OutputCursor {
         Ok(self.reader.position().max(self.reader.start()?))
     }
 
-    /// Reads some output into the encoder.
     pub(super) fn read(&mut self) -> io::Result<ReadState> {
         let Self { reader, encoder, streams, to, known_gap } = self;
         while encoder.len() < CHUNK {

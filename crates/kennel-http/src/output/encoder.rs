@@ -5,9 +5,8 @@ use kennel_keeper::journal::{LossReason, STDERR, STDOUT};
 use kennel_types::{Exit, Reason, SessionView};
 use serde::Serialize;
 
-use super::point::OutputPoint;
 use super::query::OutputEncoding;
-use crate::stream::resume_position::ResumePosition;
+use crate::stream::resume_position::{OutputPoint, ResumePosition};
 use crate::stream::sse;
 
 /// One record of the response. Fields may be added; names never change.
@@ -31,7 +30,6 @@ enum OutputRecord<'a> {
     End(EndRecord<'a>),
 }
 
-/// How a launch ended.
 #[derive(Debug, Serialize)]
 pub(crate) struct EndRecord<'a> {
     session: &'a str,
@@ -57,7 +55,6 @@ impl<'a> From<&'a SessionView> for EndRecord<'a> {
     }
 }
 
-/// A piece of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OutputChunk<'a> {
     pub(super) offset: u64,
@@ -75,7 +72,6 @@ struct PartialChar {
     data: Vec<u8>,
 }
 
-/// Encodes the output of one launch.
 #[derive(Debug)]
 pub(super) struct OutputEncoder {
     launch: String,
@@ -171,7 +167,6 @@ impl OutputEncoder {
         self.record(point, "gap", &OutputRecord::Gap { offset, lost, why, text });
     }
 
-    /// Encodes the end of the launch.
     pub(super) fn end(&mut self, view: &SessionView) {
         self.flush_partial();
         self.record(OutputPoint::End, "end", &OutputRecord::End(view.into()));

@@ -5,7 +5,6 @@
 
 mod cursor;
 mod encoder;
-mod point;
 mod query;
 
 use std::io;
@@ -22,13 +21,12 @@ use tokio::sync::watch;
 use crate::api::Api;
 use crate::error::HandlerResult;
 use crate::extract::Params;
-use crate::stream::resume_position::ResumePosition;
+use crate::stream::resume_position::{OutputPoint, ResumePosition};
 use crate::stream::sse::{self, Wake};
 use crate::stream::{ChunkSource, ReadState};
 use cursor::OutputCursor;
 pub(crate) use encoder::EndRecord;
 use encoder::OutputEncoder;
-use point::OutputPoint;
 use query::OutputEncoding;
 pub(crate) use query::OutputQuery;
 
@@ -89,7 +87,6 @@ pub(crate) fn refuse_adopted(view: &SessionView, consequence: &str) -> Result<()
     }
 }
 
-/// Reads for one client.
 struct OutputFollower {
     api: Api,
     /// None while it reads, and after a failed read.

@@ -11,10 +11,8 @@ use crate::events::ring::EventRing;
 
 /// How many streams read from the disk at once: launches and the register need it, too.
 const MAX_DISK_READERS: usize = 16;
-/// How many clients may be attached at once.
 const MAX_ATTACHED: u32 = 1024;
 
-/// Shared by all streams.
 #[derive(Debug)]
 pub(crate) struct StreamLimits {
     pub(crate) events: EventRing,

@@ -48,7 +48,6 @@ impl<T: Serialize + Send + 'static> ChunkSource for UnboundedReceiver<T> {
     }
 }
 
-/// A response of these chunks.
 pub(crate) fn respond(media_type: &'static str, source: impl ChunkSource) -> Response {
     ([(CONTENT_TYPE, media_type)], Body::from_stream(chunks(source))).into_response()
 }
@@ -62,7 +61,6 @@ fn chunks(source: impl ChunkSource) -> impl Stream<Item = io::Result<Bytes>> {
     })
 }
 
-/// Appends a value as one line of JSON.
 pub(crate) fn append_line(to: &mut Vec<u8>, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *to, value)?;
     to.push(b'\n');

@@ -51,7 +51,6 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether the client accepts events.
 pub(crate) fn is_accepted(headers: &HeaderMap) -> bool {
     accepts(headers, EVENT_STREAM)
 }
@@ -80,11 +79,9 @@ pub(crate) fn respond(source: impl ChunkSource) -> Response {
     response
 }
 
-/// Why an idle stream wakes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Wake {
-    /// Something changed.
     Changed,
     /// Nothing did: send [`ALIVE`].
     KeepAlive,
@@ -92,7 +89,6 @@ pub(crate) enum Wake {
     Over,
 }
 
-/// Waits until a watched value changes.
 pub(crate) async fn wait<T>(watched: &mut watch::Receiver<T>, daemon: &DaemonHandle) -> Wake {
     tokio::select! {
         changed = watched.changed() => if changed.is_ok() { Wake::Changed } else { Wake::Over },

@@ -27,7 +27,6 @@ use super::sse;
 use crate::api::Api;
 use crate::error::{ErrorResponse, HandlerResult};
 
-/// How long closing a WebSocket may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Clients have nothing to send.
 const MAX_CLIENT_MESSAGE: usize = 1024;
@@ -100,7 +99,6 @@ async fn send_response(socket: &mut WebSocket, response: Response) {
     close(socket, Some(CloseFrame { code: close_code::NORMAL, reason: "".into() })).await;
 }
 
-/// The client has disconnected.
 struct ClientGone;
 
 impl From<axum::Error> for ClientGone {

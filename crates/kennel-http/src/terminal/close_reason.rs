@@ -5,14 +5,12 @@ use std::borrow::Cow;
 use axum::extract::ws::{CloseFrame, close_code};
 use tungstenite::error::ProtocolError;
 
-/// Why a connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CloseReason {
     /// The server closes it, with this code and this text.
     ByServer(u16, Cow<'static, str>),
     /// The client closes the connection, and waits for the answer, which the library sends.
     ByClient,
-    /// The connection is gone.
     Disconnected,
 }
 

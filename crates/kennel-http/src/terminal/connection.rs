@@ -26,7 +26,6 @@ const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// How long a client may send nothing at all.
 const PING_TIMEOUT: Duration = Duration::from_secs(65);
 
-/// A client that is attached to a session.
 pub(super) struct TerminalConnection {
     api: Api,
     view: SessionView,
@@ -40,7 +39,6 @@ pub(super) struct TerminalConnection {
     received_at: Instant,
 }
 
-/// A piece of output.
 #[derive(Debug)]
 enum TerminalChunk {
     Bytes(Vec<u8>),
@@ -172,7 +170,6 @@ impl TerminalConnection {
         Ok(())
     }
 
-    /// Sends some output.
     async fn send_output(&mut self) -> Result<ReadState, CloseReason> {
         let reader = self.reader.take();
         let mut reader = reader.ok_or_else(|| CloseReason::failed("no output to read"))?;
@@ -197,7 +194,6 @@ impl TerminalConnection {
         Ok(state)
     }
 
-    /// Handles a message of the client.
     async fn receive(
         &mut self,
         received: Option<Result<Message, axum::Error>>,

@@ -16,10 +16,13 @@ const UNKNOWN_TYPE: &str = "unknown message type";
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ClientMessage {
     /// Its window has this size.
-    Resize { cols: u16, rows: u16 },
-    /// This was typed.
-    Input { text: String },
-    /// There is no more input.
+    Resize {
+        cols: u16,
+        rows: u16,
+    },
+    Input {
+        text: String,
+    },
     Eof,
 }
 

@@ -1,25 +1,38 @@
-//! Manages listeners, tokens and sign-in links. Only at the socket in the home: a token can't create tokens.
+//! Endpoints for access: a client's own identity, and listeners, tokens and sign-in links. Those are managed only at the
+//! socket in the home: a token can't create tokens.
 
-use axum::Json;
+use std::sync::Arc;
+
 use axum::extract::Path;
-use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, SET_COOKIE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use kennel_daemon::{ApiError, clock};
 use kennel_types::api::{
-    CreateTokenRequest, LinkRequest, LinkView, ListenRequest, ListenView, RevokeResponse,
-    SecretView, TokenKind, TokenView,
+    AccessMethod, CreateTokenRequest, LinkRequest, LinkView, ListenRequest, ListenView, MeView,
+    RevokeResponse, SecretView, TokenKind, TokenView,
 };
 
-use super::identity::Identity;
+use super::connections::TcpConnection;
+use super::host_names::HostNames;
+use super::identity::{Credential, Identity};
 use super::sign_in_links;
 use super::token_store::IssuedToken;
 use super::tokens::{MAIN, TokenEntry};
 use crate::api::Api;
 use crate::endpoint::{Endpoint, delete, get, post};
-use crate::error::{CreatedResult, JsonResult};
+use crate::error::{CreatedResult, HandlerResult, JsonResult};
 use crate::extract::JsonBody;
 
-pub(super) fn endpoints() -> Vec<Endpoint> {
+/// The path that signs a browser out; also a read-only one.
+pub(super) const LOGOUT: &str = "/v1/access/logout";
+
+pub(crate) fn endpoints() -> Vec<Endpoint> {
     vec![
+        get("/v1/access/me", "getMe", me)
+            .answer::<MeView>("Shows the client's own identity, scope and home"),
+        post(LOGOUT, "logOut", sign_out).empty("Signs a browser out: revokes its cookie"),
         post("/v1/access/listen", "listen", listen)
             .body::<ListenRequest>()
             .answer::<ListenView>("Serves the API over TCP, too; only at the socket in the home"),
@@ -139,4 +152,55 @@ fn view(entry: &TokenEntry) -> TokenView {
         made_at: entry.made_ms.map(clock::rfc3339),
         expires_at: entry.expires_ms.map(clock::rfc3339),
     }
+}
+
+async fn me(api: Api, identity: Identity) -> Json<MeView> {
+    let (via, name) = match identity.credential {
+        Credential::Socket => (AccessMethod::Socket, None),
+        Credential::Token { kind: TokenKind::Browser, name, .. } => {
+            (AccessMethod::Browser, Some(name))
+        }
+        Credential::Token { name, .. } => (AccessMethod::Token, Some(name)),
+    };
+    Json(MeView {
+        scope: identity.scope,
+        via,
+        name,
+        home: api.daemon.home().display().to_string(),
+        version: api.access.0.version.clone(),
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+    })
+}
+
+/// Cuts all connections of the browser; the one of this request after its response.
+async fn sign_out(
+    api: Api,
+    identity: Identity,
+    names: Option<Extension<Arc<HostNames>>>,
+    connection: Option<Extension<Arc<TcpConnection>>>,
+) -> HandlerResult<Response> {
+    let (
+        Credential::Token { kind: TokenKind::Browser, id, name },
+        Some(Extension(names)),
+        Some(Extension(connection)),
+    ) = (identity.credential, names, connection)
+    else {
+        let error = ApiError::conflict("only a browser can sign out");
+        return Err(error.hint("`kennel token revoke` revokes a token").into());
+    };
+    let connections = api.access.0.connections.clone();
+    let saved = api.access.with_store(move |store| {
+        let saved = store.revoke_id(id);
+        let cut = connections.cut_others(&[id], &connection);
+        tracing::info!(name, cut, "a browser signed out");
+        saved
+    });
+    saved.await?;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    if let Ok(cookie) = names.set_cookie("", 0).parse() {
+        headers.insert(SET_COOKIE, cookie);
+    }
+    Ok(response)
 }
