@@ -21,7 +21,6 @@ mod database;
 mod error;
 mod network_fs;
 mod open;
-mod queue;
 mod reader;
 mod record;
 mod register;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use kennel_core::Member;
@@ -12,7 +12,6 @@ use tokio::sync::{oneshot, watch};
 use crate::batch::{RecordChange, Reply, WriteRequest, WriteUrgency};
 use crate::error::{OpenRegisterError, ReadError, WriteError};
 use crate::open::{self, OpenDatabase, RegisterContents};
-use crate::queue::{CommandSender, queue};
 use crate::reader::ReadConnections;
 use crate::record::{
     CommitReport, Durability, EventPage, EventQuery, NewEvent, PlanRecord, Retained, Retention,
@@ -37,7 +36,7 @@ pub struct Register {
 
 #[derive(Debug)]
 struct RegisterShared {
-    commands: CommandSender,
+    commands: mpsc::Sender<WriterCommand>,
     latest_seq: watch::Receiver<u64>,
     flushes: Arc<AtomicU64>,
     readers: Arc<ReadConnections>,
@@ -90,7 +89,7 @@ impl Register {
         let OpenDatabase { database, contents } = open::open(&path, home_id, &flushes)?;
         let RegisterContents { sessions, members, plans, other_home, last_seq } = contents;
         let unwritable = database.as_ref().err().cloned();
-        let (make_sender, receiver) = queue();
+        let (commands, receiver) = mpsc::channel();
         let (seq_sender, latest_seq) = watch::channel(last_seq);
         let readers = Arc::new(ReadConnections::new(path.clone()));
         let live = sessions.iter().filter(|record| record.session.phase != Phase::Cleaned);
@@ -110,7 +109,6 @@ impl Register {
             .name("register".to_owned())
             .spawn(move || writer.run())
             .map_err(|error| OpenRegisterError::from_io(&path, "its thread", &error))?;
-        let commands = make_sender(thread.thread().clone());
         let writer = Mutex::new(Some(thread));
         let shared = RegisterShared { commands, latest_seq, flushes, readers, writer };
         let register = Self { shared: Arc::new(shared) };

@@ -11,6 +11,7 @@ use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kennel_types::SessionId;
@@ -20,7 +21,6 @@ use crate::batch::{Reply, TransactionError, WriteRequest, WriteUrgency, transact
 use crate::database::Database;
 use crate::error::WriteError;
 use crate::open;
-use crate::queue::{CommandReceiver, NextCommand};
 use crate::reader::ReadConnections;
 use crate::record::{CommitReport, NewEvent, Retained, Retention};
 use crate::rows;
@@ -49,16 +49,6 @@ pub(crate) enum WriterCommand {
     Close,
 }
 
-impl WriterCommand {
-    /// Returns whether the thread must wake immediately.
-    pub(crate) fn urgency(&self) -> WriteUrgency {
-        match self {
-            Self::Write(request) => request.urgency,
-            Self::Retain(..) | Self::CheckWritable(_) | Self::Close => WriteUrgency::Now,
-        }
-    }
-}
-
 /// Called after each commit.
 pub(crate) type OnCommit = Box<dyn Fn(CommitReport) + Send>;
 
@@ -68,7 +58,7 @@ pub(crate) struct RegisterWriter {
     pub(crate) home_id: String,
     /// The writing connection, or why there is none.
     pub(crate) database: Result<Database, WriteError>,
-    pub(crate) commands: CommandReceiver,
+    pub(crate) commands: Receiver<WriterCommand>,
     /// Sessions whose end is not recorded yet; the WAL has space reserved for them.
     pub(crate) live: HashSet<SessionId>,
     pub(crate) latest_seq: watch::Sender<u64>,
@@ -132,17 +122,18 @@ impl RegisterWriter {
         let deadline = Instant::now() + self.batch_delay();
         while batch.requests.len() < MAX_BATCH && !batch.closing {
             let next = if batch.urgent || batch.requests.is_empty() {
-                self.commands.try_next()
+                self.commands.try_recv()
             } else {
-                self.commands.wait_for_batch(deadline)
+                let left = deadline.saturating_duration_since(Instant::now());
+                self.commands.recv_timeout(left).map_err(|error| match error {
+                    RecvTimeoutError::Timeout => TryRecvError::Empty,
+                    RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
+                })
             };
             match next {
-                NextCommand::Command(command) => self.accept(command, &mut batch),
-                NextCommand::Timeout => break,
-                NextCommand::Closed => {
-                    batch.closing = true;
-                    break;
-                }
+                Ok(command) => self.accept(command, &mut batch),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => batch.closing = true,
             }
         }
         batch
@@ -165,18 +156,21 @@ impl RegisterWriter {
                 () if self.backlog.has_events() => Some(RETRY_INTERVAL),
                 () => None,
             };
-            match self.commands.wait(timeout) {
-                NextCommand::Command(command) => return Some(command),
-                NextCommand::Closed => return Some(WriterCommand::Close),
-                NextCommand::Timeout if !self.backlog.retentions.is_empty() => {
-                    self.continue_retention()
-                }
-                NextCommand::Timeout if !maintenance => return None,
-                NextCommand::Timeout => {
-                    if let Ok(database) = &mut self.database {
-                        database.maintain();
-                    }
-                }
+            let next = match timeout {
+                Some(timeout) => self.commands.recv_timeout(timeout),
+                None => self.commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match next {
+                Ok(command) => return Some(command),
+                Err(RecvTimeoutError::Disconnected) => return Some(WriterCommand::Close),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !self.backlog.retentions.is_empty() {
+                self.continue_retention();
+            } else if !maintenance {
+                return None;
+            } else if let Ok(database) = &mut self.database {
+                database.maintain();
             }
         }
     }
@@ -457,7 +451,7 @@ mod tests {
             path,
             home_id: "home".to_owned(),
             database: ready.database,
-            commands: crate::queue::queue().1,
+            commands: std::sync::mpsc::channel().1,
             live: HashSet::new(),
             latest_seq: watch::channel(0).0,
             flushes,
