@@ -9,8 +9,6 @@ use crate::disk_state::DiskState;
 pub struct Findings {
     /// What exists on the disk.
     pub state: DiskState,
-    /// What is checked out.
-    pub head: Head,
     /// The uncommitted changes.
     pub changes: UncommittedChanges,
     /// The git operation in progress.
@@ -24,20 +22,6 @@ pub struct Findings {
     pub nested: Vec<NestedRepository>,
     /// The number of references that only this worktree has (`refs/worktree/…`).
     pub own_refs: u64,
-    /// The number of stashes of its branch. They belong to the repository, and stay.
-    pub stashes: u64,
-}
-
-/// What is checked out in a worktree.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Head {
-    /// This branch, which may differ from the record's.
-    Branch(String),
-    /// A commit without a branch.
-    Detached(String),
-    /// Unknown, because there is no worktree.
-    #[default]
-    Unknown,
 }
 
 /// Uncommitted changes.

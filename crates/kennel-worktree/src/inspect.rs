@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::branch;
 use crate::disk_state::{DiskState, ReadPathError, exists, lock_reason};
-use crate::findings::{Findings, Head, Operation};
+use crate::findings::{Findings, Operation};
 use crate::git::{Git, GitCall, GitError};
 use crate::record::WorktreeRecord;
 
@@ -63,14 +63,8 @@ fn inspect_entry(
     let entry = record.entry();
     found.locked = lock_reason(&entry)?;
     found.operation = operation(&entry)?;
-    found.head = head(git, record)?;
     found.own_refs = own_refs(git, record)?;
-    found.stashes = stashes(git, record)?;
-    let detached = match &found.head {
-        Head::Detached(commit) => Some(commit.as_str()),
-        Head::Branch(_) | Head::Unknown => None,
-    };
-    found.commits = commits::find(git, record, detached)?;
+    found.commits = commits::find(git, record, detached_head(git, record)?.as_deref())?;
     Ok(())
 }
 
@@ -98,32 +92,18 @@ fn operation(entry: &Path) -> Result<Option<Operation>, ReadPathError> {
     Ok(None)
 }
 
-fn head(git: &Git, record: &WorktreeRecord) -> Result<Head, GitError> {
+/// Returns the commit that is checked out without a branch.
+fn detached_head(git: &Git, record: &WorktreeRecord) -> Result<Option<String>, GitError> {
     let branch = read(git, record, "symbolic-ref").args(["--quiet", "HEAD"]).text_if_found()?;
-    if let Some(name) = branch {
-        return Ok(Head::Branch(name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned()));
+    if branch.is_some() {
+        return Ok(None);
     }
-    let commit = read(git, record, "rev-parse").args(["--verify", "HEAD^{commit}"]).text()?;
-    Ok(Head::Detached(commit))
+    read(git, record, "rev-parse").args(["--verify", "HEAD^{commit}"]).text().map(Some)
 }
 
 fn own_refs(git: &Git, record: &WorktreeRecord) -> Result<u64, GitError> {
     let list = read(git, record, "for-each-ref").args(["--format=%(refname)", "refs/worktree"]);
     Ok(list.text()?.lines().count() as u64)
-}
-
-/// Counts the stashes of the branch, which git names in their messages: `WIP on x: …`, `On x: …`.
-fn stashes(git: &Git, record: &WorktreeRecord) -> Result<u64, GitError> {
-    let has_any = git.read("rev-parse").args(["--quiet", "--verify", "refs/stash"]);
-    if has_any.on(&record.repo).text_if_found()?.is_none() {
-        return Ok(0);
-    }
-    let log = git.read("log").args(["-g", "--format=%gs", "refs/stash", "--"]).on(&record.repo);
-    let sign = format!("on {}:", record.branch);
-    let is_own = |line: &&str| {
-        line.strip_prefix("WIP ").unwrap_or(line).to_lowercase().starts_with(&sign.to_lowercase())
-    };
-    Ok(log.max_output(16 * 1024 * 1024).text()?.lines().filter(is_own).count() as u64)
 }
 
 /// Returns the last commit of the session's branch, if the branch would be deleted with the

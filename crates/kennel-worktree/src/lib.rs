@@ -33,14 +33,13 @@ pub use branch::BranchOutcome;
 pub use create::{CreateWorktreeError, CreatedWorktree, create};
 pub use disk_state::{DiskState, ReadPathError};
 pub use findings::{
-    Commit, Findings, Head, LostCommits, NestedRepository, NestedWorth, Operation,
-    UncommittedChanges,
+    Commit, Findings, LostCommits, NestedRepository, NestedWorth, Operation, UncommittedChanges,
 };
 pub use folder::FolderError;
 pub use git::{Git, GitError, GitLimits, Hooks};
 pub use inspect::{InspectError, inspect};
 pub use keep_reason::{KeepReason, keep_reasons};
 pub use lock::LockError;
-pub use plan::{Checkout, PlanWorktreeError, StartsFrom, WorktreePlan, WorktreeRequest};
+pub use plan::{Checkout, PlanWorktreeError, WorktreePlan, WorktreeRequest};
 pub use record::WorktreeRecord;
 pub use remove::{Losses, RemoveOutcome, RemoveWorktreeError, force_remove, losses, remove};

@@ -32,23 +32,8 @@ pub struct WorktreeRequest<'a> {
 pub struct WorktreePlan {
     /// The record, which the caller stores before [`create`](crate::create).
     pub record: WorktreeRecord,
-    /// The origin of its first commit.
-    pub starts_from: StartsFrom,
     /// The state of the user's own checkout.
     pub checkout: Checkout,
-}
-
-/// The origin of a worktree's first commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StartsFrom {
-    /// `HEAD` of the user's current folder.
-    Head,
-    /// The requested branch, which exists.
-    Branch,
-    /// The branch of this remote (`origin/x`), as `git switch` does.
-    Remote(String),
-    /// The requested commit.
-    Given,
 }
 
 /// The state of the user's own checkout. A worktree starts from a commit, so it doesn't include
@@ -163,6 +148,6 @@ impl WorktreePlan {
         } else {
             Checkout::Bare
         };
-        Ok(Self { record, starts_from: chosen.starts_from, checkout })
+        Ok(Self { record, checkout })
     }
 }

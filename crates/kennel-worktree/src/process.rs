@@ -121,7 +121,8 @@ impl CapturedStream {
 struct RunningProgram {
     child: Child,
     group: Pid,
-    pidfd: OwnedFd,
+    /// `None` once the program has ended.
+    pidfd: Option<OwnedFd>,
     out: CapturedStream,
     err: CapturedStream,
     reaped: bool,
@@ -142,7 +143,7 @@ impl RunningProgram {
         };
         let out = CapturedStream::new(child.stdout.take(), max_output);
         let err = CapturedStream::new(child.stderr.take(), max_output);
-        Ok(Self { child, group, pidfd, out, err, reaped: false })
+        Ok(Self { child, group, pidfd: Some(pidfd), out, err, reaped: false })
     }
 
     /// Waits until the program ends by itself.
@@ -166,18 +167,18 @@ impl RunningProgram {
 
     /// Waits for output or the end, and reads the output. Returns whether the program has ended.
     fn wait_until(&mut self, until: Instant) -> io::Result<bool> {
-        let mut look = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
-        let pipes = [&self.out.pipe, &self.err.pipe];
-        look.extend(pipes.into_iter().flatten().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        let watched = [&self.pidfd, &self.out.pipe, &self.err.pipe].into_iter().flatten();
+        let mut look: Vec<_> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         poll(&mut look, until)?;
         let ready: Vec<bool> = look.iter().map(|fd| !fd.revents().is_empty()).collect();
-        let mut pipes = ready[1..].iter();
+        let mut ready = ready.into_iter();
+        let ended = self.pidfd.is_some() && ready.next() == Some(true);
         for stream in [&mut self.out, &mut self.err] {
-            if stream.pipe.is_some() && pipes.next().is_some_and(|ready| *ready) {
+            if stream.pipe.is_some() && ready.next() == Some(true) {
                 stream.read()?;
             }
         }
-        Ok(ready[0])
+        Ok(ended)
     }
 
     /// Ends the group, with SIGTERM first, so that git cleans up.
@@ -195,27 +196,15 @@ impl RunningProgram {
     /// Reads the rest of the output and the exit status of a program that has ended.
     fn collect(mut self) -> io::Result<ProcessOutput> {
         kill(self.group, Signal::KILL);
+        self.pidfd = None;
         let until = Instant::now() + DRAIN_TIME;
         while (self.out.pipe.is_some() || self.err.pipe.is_some()) && Instant::now() < until {
-            self.drain(until)?;
+            self.wait_until(until)?;
         }
         let status = self.reap()?;
         let (out, err) = (std::mem::take(&mut self.out), std::mem::take(&mut self.err));
         let truncated = out.truncated;
         Ok(ProcessOutput { status, stdout: out.text, stderr: err.text, truncated })
-    }
-
-    fn drain(&mut self, until: Instant) -> io::Result<()> {
-        for stream in [&mut self.out, &mut self.err] {
-            let Some(pipe) = &stream.pipe else { continue };
-            let mut look = [PollFd::new(pipe, PollFlags::IN)];
-            poll(&mut look, until)?;
-            let [look] = look;
-            if !look.revents().is_empty() {
-                stream.read()?;
-            }
-        }
-        Ok(())
     }
 
     fn reap(&mut self) -> io::Result<ExitStatus> {

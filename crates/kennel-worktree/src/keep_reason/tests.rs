@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::findings::{Head, LostCommits, NestedRepository};
+use crate::findings::{LostCommits, NestedRepository};
 
 /// Facts each of which is a sufficient reason to keep a worktree.
 const FACTS: &[fn(&mut Findings)] = &[
@@ -23,10 +23,8 @@ const FACTS: &[fn(&mut Findings)] = &[
 ];
 
 const HARMLESS: &[fn(&mut Findings)] = &[
-    |found| found.stashes = 3,
-    |found| found.head = Head::Detached("0".to_owned()),
-    |found| found.head = Head::Branch("another".to_owned()),
     |found| found.nested.push(nested(NestedWorth::Nothing)),
+    |found| found.changes.some.push(PathBuf::from("file")),
 ];
 
 fn nested(worth: NestedWorth) -> NestedRepository {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::repository::Repository;
-use super::{PlanWorktreeError, StartsFrom, WorktreeRequest};
+use super::{PlanWorktreeError, WorktreeRequest};
 use crate::git::{Git, GitError};
 use crate::record::WorktreeRecord;
 
@@ -11,7 +11,6 @@ pub(super) struct ChosenBranch {
     pub(super) branch: String,
     pub(super) is_new: bool,
     pub(super) base: String,
-    pub(super) starts_from: StartsFrom,
 }
 
 pub(super) fn choose(
@@ -33,7 +32,7 @@ pub(super) fn choose(
     if let Some(at) = checked_out_at(git, repository, &branch)? {
         return Err(PlanWorktreeError::BranchInUse { branch, at });
     }
-    Ok(ChosenBranch { branch, is_new: false, base, starts_from: StartsFrom::Branch })
+    Ok(ChosenBranch { branch, is_new: false, base })
 }
 
 fn new(
@@ -42,26 +41,22 @@ fn new(
     branch: String,
     base: Option<&str>,
 ) -> Result<ChosenBranch, PlanWorktreeError> {
-    let chosen =
-        |branch, base, starts_from| ChosenBranch { branch, is_new: true, base, starts_from };
     if let Some(other) = conflicting_branch(git, repository, &branch)? {
         return Err(PlanWorktreeError::BranchConflict { branch, other });
     }
-    if let Some(given) = base {
+    let base = if let Some(given) = base {
         let found = if given.starts_with('-') { None } else { commit(git, repository, given)? };
-        let no_such = || PlanWorktreeError::NoSuchBase {
+        found.ok_or_else(|| PlanWorktreeError::NoSuchBase {
             base: given.to_owned(),
             repo: repository.common.clone(),
-        };
-        return Ok(chosen(branch, found.ok_or_else(no_such)?, StartsFrom::Given));
-    }
-    if let Some((remote, base)) = on_a_remote(git, repository, &branch)? {
-        return Ok(chosen(branch, base, StartsFrom::Remote(remote)));
-    }
-    match commit(git, repository, "HEAD")? {
-        Some(base) => Ok(chosen(branch, base, StartsFrom::Head)),
-        None => Err(PlanWorktreeError::NoCommit { repo: repository.common.clone() }),
-    }
+        })?
+    } else if let Some(base) = on_a_remote(git, repository, &branch)? {
+        base
+    } else {
+        let repo = repository.common.clone();
+        commit(git, repository, "HEAD")?.ok_or(PlanWorktreeError::NoCommit { repo })?
+    };
+    Ok(ChosenBranch { branch, is_new: true, base })
 }
 
 /// Checks git's own rules, and refuses names that git's commands would parse as an option or as
@@ -143,12 +138,12 @@ fn conflicting_branch(
     Ok(None)
 }
 
-/// Finds the only remote that has the branch, with its commit.
+/// Returns the commit of the branch on the only remote that has it.
 fn on_a_remote(
     git: &Git,
     repository: &Repository,
     branch: &str,
-) -> Result<Option<(String, String)>, PlanWorktreeError> {
+) -> Result<Option<String>, PlanWorktreeError> {
     let list =
         repository.read(git, "for-each-ref").arg("--format=%(objectname) %(refname:lstrip=2)");
     let list = list.arg(format!("refs/remotes/*/{branch}")).text()?;
@@ -159,7 +154,7 @@ fn on_a_remote(
         .collect();
     match found.as_slice() {
         [] => Ok(None),
-        [(remote, commit)] => Ok(Some(((*remote).to_owned(), (*commit).to_owned()))),
+        [(_, commit)] => Ok(Some((*commit).to_owned())),
         several => {
             let remotes = several.iter().map(|(remote, _)| *remote).collect::<Vec<_>>().join(", ");
             Err(PlanWorktreeError::SeveralRemotes { branch: branch.to_owned(), remotes })

@@ -1,8 +1,7 @@
 //! The branch of a worktree.
 
 use kennel_worktree::{
-    BranchOutcome, CreateWorktreeError, PlanWorktreeError, StartsFrom, WorktreePlan,
-    WorktreeRequest, create,
+    BranchOutcome, CreateWorktreeError, PlanWorktreeError, WorktreePlan, WorktreeRequest, create,
 };
 
 use crate::scene::{SESSION, Scene};
@@ -21,7 +20,7 @@ fn keeps_an_existing_branch() {
     let scene = Scene::new();
     scene.git(&["branch", "topic"]);
     let plan = scene.plan(&scene.repo, Some("topic")).expect("a plan");
-    assert_eq!(plan.starts_from, StartsFrom::Branch);
+    assert_eq!(plan.record.base, scene.git(&["rev-parse", "topic"]));
     scene.create(&plan.record);
     assert_eq!(scene.gone(&plan.record), BranchOutcome::NotOurs);
     assert!(scene.has_branch("topic"));
@@ -112,7 +111,6 @@ fn starts_from_the_branch_of_a_remote() {
     scene.git(&["reset", "-q", "--hard", "HEAD~"]);
     scene.git(&["update-ref", "refs/remotes/origin/topic", &theirs]);
     let plan = scene.plan(&scene.repo, Some("topic")).expect("a plan");
-    assert_eq!(plan.starts_from, StartsFrom::Remote("origin".to_owned()));
     assert_eq!(plan.record.base, theirs);
     scene.create(&plan.record);
     assert_eq!(scene.git_in(&plan.record.path, &["rev-parse", "HEAD"]), theirs);
@@ -136,7 +134,7 @@ fn starts_from_a_given_commit() {
         )
     };
     let made = plan(None, "HEAD~1").expect("a plan");
-    assert_eq!((&made.record.base, made.starts_from), (&old, StartsFrom::Given));
+    assert_eq!(made.record.base, old);
     for base in ["nonsense", "a..b", "--all", "HEAD:file", ""] {
         let refused = plan(None, base).expect_err(base);
         assert!(matches!(refused, PlanWorktreeError::NoSuchBase { .. }), "{base}: {refused:?}");

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use kennel_worktree::{BranchOutcome, Checkout, RemoveOutcome, StartsFrom, create, remove};
+use kennel_worktree::{BranchOutcome, Checkout, RemoveOutcome, create, remove};
 
 use crate::scene::{SESSION, Scene, write};
 
@@ -13,7 +13,8 @@ use crate::scene::{SESSION, Scene, write};
 fn removes_an_unchanged_worktree_with_its_branch() {
     let scene = Scene::new();
     let plan = scene.plan(&scene.repo, None).expect("a plan");
-    assert_eq!((plan.checkout, &plan.starts_from), (Checkout::Clean, &StartsFrom::Head));
+    assert_eq!(plan.checkout, Checkout::Clean);
+    assert_eq!(plan.record.base, scene.git(&["rev-parse", "HEAD"]));
     assert!(!scene.parent.exists(), "a plan makes nothing");
     assert!(!scene.has_branch("kennel/*"), "a plan makes nothing");
     let record = plan.record;
