@@ -21,7 +21,7 @@ use rules::{RuleText, VerdictRule};
 use template::{ArgTemplate, ArgText, TemplateValues};
 
 /// A description as it is written in TOML.
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct DescriptionText {
     program: String,
@@ -51,7 +51,7 @@ struct PermissionArgs {
     all: Option<Vec<String>>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
 struct StopText {
     signal: StopSignal,
@@ -61,71 +61,54 @@ struct StopText {
 /// A valid description.
 #[derive(Debug)]
 pub(crate) struct Description {
-    program: String,
+    text: DescriptionText,
     args: ArgTemplate,
     interactive: Option<ArgTemplate>,
-    version_args: Option<Vec<String>>,
-    /// The pattern of conversation ids as it is written, and the whole one.
-    conversation: Option<(String, Regex)>,
-    stop_policy: StopPolicy,
-    env: BTreeMap<String, String>,
-    permissions: PermissionArgs,
-    output: OutputDescription,
+    conversation: Option<Regex>,
     rules: Vec<VerdictRule>,
 }
 
 impl Description {
     pub(crate) fn parse(text: &str) -> Result<Self, DescriptionError> {
-        let text: DescriptionText = toml::from_str(text)
+        let mut text: DescriptionText = toml::from_str(text)
             .map_err(|error| DescriptionError(error.to_string().trim_end().to_owned()))?;
         if text.program.trim().is_empty() {
             let error = "program: the name of the program is empty";
             return Err(DescriptionError(error.to_owned()));
         }
         text.output.check()?;
-        let interactive = text.interactive.map(|args| ArgTemplate::parse("interactive", args));
-        let whole = |pattern: String| {
-            let whole = parse_pattern("conversation", &format!("^(?:{pattern})$"))?;
-            Ok((pattern, whole))
-        };
-        let rules = text.verdict.into_iter().enumerate();
-        Ok(Self {
-            program: text.program,
-            args: ArgTemplate::parse("args", text.args)?,
-            interactive: interactive.transpose()?,
-            version_args: text.version_args,
-            conversation: text.conversation.map(whole).transpose()?,
-            stop_policy: StopPolicy {
-                signal: text.stop.signal,
-                whole_tree: text.stop.whole_tree,
-                kill_after_result: false,
-                why: "its description sets it",
-            },
-            env: text.env,
-            permissions: text.permissions,
-            output: text.output,
-            rules: rules
-                .map(|(at, rule)| VerdictRule::check(at + 1, rule))
-                .collect::<Result<_, _>>()?,
-        })
+        let args = ArgTemplate::parse("args", std::mem::take(&mut text.args))?;
+        let interactive = text.interactive.take();
+        let interactive = interactive.map(|args| ArgTemplate::parse("interactive", args));
+        let whole = |pattern| parse_pattern("conversation", &format!("^(?:{pattern})$"));
+        let conversation = text.conversation.as_ref().map(whole).transpose()?;
+        let rules = std::mem::take(&mut text.verdict).into_iter().enumerate();
+        let rules = rules.map(|(at, rule)| VerdictRule::check(at + 1, rule));
+        let rules = rules.collect::<Result<_, _>>()?;
+        Ok(Self { text, args, interactive: interactive.transpose()?, conversation, rules })
     }
 
     pub(crate) fn program(&self) -> &str {
-        &self.program
+        &self.text.program
     }
 
     pub(crate) fn version_args(&self) -> Option<&[String]> {
-        self.version_args.as_deref()
+        self.text.version_args.as_deref()
     }
 
     pub(crate) fn stop_policy(&self) -> StopPolicy {
-        self.stop_policy
+        let StopText { signal, whole_tree } = self.text.stop;
+        let why = "its description sets it";
+        StopPolicy { signal, whole_tree, kill_after_result: false, why }
     }
 
     /// Returns whether the id is valid, and the form of a valid id.
     pub(crate) fn check_conversation(&self, id: &str) -> (bool, String) {
         match &self.conversation {
-            Some((pattern, whole)) => (whole.is_match(id), format!("a match of {pattern:?}")),
+            Some(whole) => {
+                let pattern = self.text.conversation.as_deref().unwrap_or_default();
+                (whole.is_match(id), format!("a match of {pattern:?}"))
+            }
             // The program could parse it as a flag.
             None => (
                 !id.is_empty() && !id.starts_with('-'),
@@ -161,9 +144,9 @@ impl Description {
         }
         let permissions = match settings.permissions {
             Permissions::Default => Some(&[][..]),
-            Permissions::ReadOnly => self.permissions.read_only.as_deref(),
-            Permissions::Edit => self.permissions.edit.as_deref(),
-            Permissions::All => self.permissions.all.as_deref(),
+            Permissions::ReadOnly => self.text.permissions.read_only.as_deref(),
+            Permissions::Edit => self.text.permissions.edit.as_deref(),
+            Permissions::All => self.text.permissions.all.as_deref(),
         };
         let permissions = permissions.ok_or_else(|| unsupported(PERMISSIONS))?;
         let turns = settings.turns.map(|turns| turns.to_string());
@@ -173,8 +156,8 @@ impl Description {
             turns: turns.as_deref(),
             args: permissions.iter().chain(&settings.args).map(String::as_str).collect(),
         };
-        let command = Invocation::of(&self.program).args(template.fill(&values));
-        Ok(self.env.iter().fold(command, |command, (name, value)| command.set(name, value)))
+        let command = Invocation::of(&self.text.program).args(template.fill(&values));
+        Ok(self.text.env.iter().fold(command, |command, (name, value)| command.set(name, value)))
     }
 
     pub(crate) fn format(description: &Arc<Self>) -> Box<dyn OutputFormat> {

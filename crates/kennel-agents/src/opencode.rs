@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use kennel_types::{AgentSettings, Permissions, TokenUsage, UsageScope, VerdictKind};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::agent::{AgentMode, BuiltInAgent, ConversationForm};
 use crate::agent_event::AgentEvent;
 use crate::error::{AgentError, PERMISSIONS, TURNS};
 use crate::invocation::Invocation;
-use crate::json::{Json, JsonCount, JsonNumber, JsonText, ToolSummary, cost_micros};
+use crate::json::{FromJson as _, Json, JsonNumber, JsonText, ToolSummary, cost_micros};
 use crate::output_format::{OutputFormat, StartFailure, UnknownLine};
 use crate::parse_state::{AgentFailure, Recorder};
 use crate::stop_policy::{StopPolicy, StopSignal};
@@ -96,7 +97,7 @@ struct OpencodeLine<'a> {
     #[serde(rename = "sessionID")]
     session: JsonText<'a>,
     part: Option<OpencodePart<'a>>,
-    error: Option<OpencodeError<'a>>,
+    error: Value,
 }
 
 #[derive(Deserialize, Default)]
@@ -109,7 +110,7 @@ struct OpencodePart<'a> {
     call: JsonText<'a>,
     state: Option<OpencodeToolState<'a>>,
     reason: JsonText<'a>,
-    tokens: Option<OpencodeTokens>,
+    tokens: Value,
     cost: JsonNumber,
 }
 
@@ -119,48 +120,6 @@ struct OpencodeToolState<'a> {
     #[serde(borrow)]
     status: JsonText<'a>,
     input: Json<ToolSummary>,
-}
-
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(default)]
-struct OpencodeTokens {
-    input: JsonCount,
-    output: JsonCount,
-    reasoning: JsonCount,
-    cache: Option<OpencodeCache>,
-}
-
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(default)]
-struct OpencodeCache {
-    read: JsonCount,
-    write: JsonCount,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct OpencodeError<'a> {
-    #[serde(borrow)]
-    name: JsonText<'a>,
-    data: Option<OpencodeErrorData<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct OpencodeErrorData<'a> {
-    #[serde(borrow)]
-    message: JsonText<'a>,
-    #[serde(rename = "statusCode")]
-    status: JsonCount,
-    #[serde(rename = "responseHeaders")]
-    headers: Option<OpencodeHeaders<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct OpencodeHeaders<'a> {
-    #[serde(borrow, rename = "retry-after")]
-    retry_after: JsonText<'a>,
 }
 
 impl OutputFormat for OpencodeFormat {
@@ -179,12 +138,7 @@ impl OutputFormat for OpencodeFormat {
             "reasoning" => recorder.emit(AgentEvent::Thinking { text: &part.text }),
             "tool_use" => tool(part, recorder),
             "step_finish" => self.step_finish(part, recorder),
-            "error" => {
-                let error = line.error.as_ref();
-                recorder
-                    .state
-                    .fail(error.map_or_else(|| AgentFailure::classify(None, ""), failure));
-            }
+            "error" => recorder.state.fail(failure(&line.error)),
             _ => return Err(UnknownLine),
         }
         recorder.set_conversation(&line.session);
@@ -204,30 +158,36 @@ fn tool(part: &OpencodePart<'_>, recorder: &mut Recorder<'_>) {
     recorder.emit(AgentEvent::ToolEnded { id: &part.call, failed });
 }
 
-fn failure(error: &OpencodeError<'_>) -> AgentFailure {
-    let none = OpencodeErrorData::default();
-    let data = error.data.as_ref().unwrap_or(&none);
-    let text = if data.message.is_empty() { &error.name } else { &data.message };
-    let status = Some(data.status.0).filter(|status| *status > 0);
-    let mut failure = match &*error.name {
-        "ProviderAuthError" => AgentFailure::new(VerdictKind::Auth, text),
-        "APIError" => AgentFailure::classify(status, text),
+fn failure(error: &Value) -> AgentFailure {
+    let text = |pointer| error.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (name, message) = (text("/name"), text("/data/message"));
+    let message = if message.is_empty() { name } else { message };
+    let status = Some(count(error, "/data/statusCode")).filter(|status| *status > 0);
+    let mut failure = match name {
+        "ProviderAuthError" => AgentFailure::new(VerdictKind::Auth, message),
+        "APIError" => AgentFailure::classify(status, message),
+        "" if error.is_null() => AgentFailure::classify(None, ""),
         // Its own errors. "server error" means its own local server.
-        _ => AgentFailure::new(VerdictKind::Unknown, text),
+        _ => AgentFailure::new(VerdictKind::Unknown, message),
     };
-    let header = data.headers.as_ref().and_then(|headers| headers.retry_after.parse().ok());
+    let header = text("/data/responseHeaders/retry-after").parse().ok();
     failure.retry_after = header.map(Duration::from_secs).or(failure.retry_after);
     failure
 }
 
+fn count(value: &Value, pointer: &str) -> u64 {
+    let number = value.pointer(pointer).and_then(Value::as_f64);
+    u64::from_number(number.unwrap_or(0.0))
+}
+
 impl OpencodeFormat {
     fn step_finish(&mut self, part: &OpencodePart<'_>, recorder: &mut Recorder<'_>) {
-        if let Some(tokens) = part.tokens {
-            let cache = tokens.cache.unwrap_or_default();
+        if !part.tokens.is_null() {
+            let count = |pointer| count(&part.tokens, pointer);
             self.sum += TokenUsage {
-                input_tokens: tokens.input.0.saturating_add(cache.write.0),
-                cached_tokens: cache.read.0,
-                output_tokens: tokens.output.0.saturating_add(tokens.reasoning.0),
+                input_tokens: count("/input").saturating_add(count("/cache/write")),
+                cached_tokens: count("/cache/read"),
+                output_tokens: count("/output").saturating_add(count("/reasoning")),
                 cost_micros: cost_micros(part.cost.0),
             };
             recorder.set_usage(self.sum);

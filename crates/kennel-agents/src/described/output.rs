@@ -131,7 +131,7 @@ impl DescribedFormat {
     fn default_outcome(&self, state: &ParseState, end: &AttemptEnd) -> Option<ReportedOutcome> {
         let rules = &self.description.rules;
         let ruled = rules.iter().any(|rule| rule.kind == VerdictKind::Succeeded);
-        let output = &self.description.output;
+        let output = &self.description.text.output;
         let exited = end.end == ProcessEnd::Exited(0) && end.ended_by == EndedBy::Itself;
         let complete = !state.gaps && !state.unknown_message;
         let answered = state.answer.as_deref().is_some_and(|answer| !answer.trim().is_empty());
@@ -145,7 +145,7 @@ impl OutputFormat for DescribedFormat {
     fn parse_line(&mut self, line: &[u8], recorder: &mut Recorder<'_>) -> Result<(), UnknownLine> {
         self.stdout.add(line);
         self.stdout.add(b"\n");
-        let output = &self.description.output;
+        let output = &self.description.text.output;
         match output.format {
             OutputEncoding::Text => {
                 let text = without_colors(&String::from_utf8_lossy(line));
@@ -195,7 +195,7 @@ impl OutputFormat for DescribedFormat {
     }
 
     fn reports_tools(&self) -> bool {
-        self.description.output.tool.is_some()
+        self.description.text.output.tool.is_some()
     }
 }
 

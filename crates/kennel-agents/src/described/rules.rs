@@ -10,7 +10,7 @@ use crate::error::DescriptionError;
 use crate::output_format::KeptOutput;
 
 /// A rule as it is written in TOML.
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleText {
     kind: VerdictKind,

@@ -17,7 +17,7 @@ static PLACEHOLDER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{([a-z_]+)\}").expect("a valid regular expression"));
 
 /// An argument, or a group of arguments, as it is written in TOML.
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug)]
 #[serde(untagged, expecting = "expected a string, or a list of strings that are omitted together")]
 pub(super) enum ArgText {
     One(String),
