@@ -18,7 +18,7 @@ use crate::stats::Samples;
 /// The hidden first argument of a worker; the home's id and the words of its job follow.
 pub(crate) const ARGUMENT: &str = "__worker";
 
-/// Who is measured, and by which job.
+/// What is measured, and by which job.
 pub(crate) struct Contender {
     pub(crate) name: String,
     pub(crate) job: Vec<String>,

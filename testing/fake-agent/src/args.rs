@@ -79,8 +79,7 @@ impl Args {
         self.rest.drain(..).collect()
     }
 
-    /// Refuses what is left over: a test with a misspelt argument must not run another behaviour
-    /// than it thinks.
+    /// Refuses surplus arguments, so that a misspelt argument doesn't silently change the behaviour.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.rest.front() {
             Some(extra) => Err(self.wrong(format_args!("{extra:?} is one argument too many"))),
@@ -88,7 +87,7 @@ impl Args {
         }
     }
 
-    /// A failure that shows the form of this behaviour.
+    /// Returns an error that shows the usage of this behaviour.
     pub(crate) fn wrong(&self, problem: impl Display) -> Failure {
         Failure::usage(format!(
             "{name}: {problem}; usage: fake-agent {name} {form}",

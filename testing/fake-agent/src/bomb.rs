@@ -3,12 +3,12 @@
 //! # How a bomb keeps its bound
 //!
 //! Up to MAX processes, each of which forks whenever fewer live. The count must not become wrong
-//! when one is killed at any moment, so nothing that a process has to give back will do. Here
+//! when one is killed at any moment, so it can't rely on anything that a process has to return. Here
 //! each process holds one of MAX names of abstract sockets: a name can be bound once, and the kernel
 //! frees it when its holder dies. A name is bound before the fork that needs it, so there is never a
 //! process without one.
 //!
-//! Only what is ending already comes on top: it gives back its name before its pid.
+//! Processes that are ending may exceed the bound: their names are freed before their pids.
 //!
 //! # What makes it hard to end
 //!
@@ -38,7 +38,7 @@ use crate::spawn::Session;
 /// No test needs more, and a machine shared with other tests bears no more.
 const MOST: u32 = 4096;
 
-/// How many names a process tries before it takes a breath. Few, since all of them try at once.
+/// How many names a process tries before it pauses. Few, because all processes try at once.
 const TRIES: u32 = 4;
 
 /// Whether the processes of a bomb share the agent's session.
@@ -94,8 +94,8 @@ struct Bomb {
 }
 
 impl Bomb {
-    /// The life of each process. In a child it goes on in the middle, as it does in the parent: all
-    /// are equal, except that the agent prints `ready` and stays.
+    /// Runs each process. A forked child continues in the middle of it, like its parent: all are equal,
+    /// except that the agent prints `ready` and stays.
     ///
     /// `own` is the place of the process. The caller keeps it, since it has to be held to the last.
     fn explode(&self, own: &mut UnixDatagram) -> Result<(), Failure> {
@@ -119,7 +119,7 @@ impl Bomb {
         Ok(())
     }
 
-    /// Forks if there is a place for a child. A fork that fails (there are limits) is as good as none.
+    /// Forks if there is a free slot for a child. A fork that fails because of a limit is ignored.
     fn multiply(&self, role: &Role) -> Result<Option<(Forked, UnixDatagram)>, Failure> {
         let tries = match role {
             // Until it has seen all places taken.
@@ -163,7 +163,7 @@ impl Role {
     }
 }
 
-/// Reaps the children that have ended. Says whether there are others.
+/// Reaps the children that have ended. Returns whether there are others.
 fn reap_the_dead() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -187,7 +187,7 @@ impl Places {
         Self { prefix: format!("fake-agent-bomb-{}-{now}-", process::id()), count }
     }
 
-    /// Tries some names in a row, from one by chance on.
+    /// Tries some names in a row, from a random one on.
     fn take_any(&self, tries: u32) -> Result<Option<UnixDatagram>, Failure> {
         let start = chance() % self.count;
         for step in 0..tries.min(self.count) {
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_held_once_and_comes_back() {
+    fn a_slot_has_one_holder_and_is_freed_on_drop() {
         let places = Places::new(2);
         let first = places.take(0).expect("bind").expect("free");
         assert!(places.take(0).expect("bind").is_none());

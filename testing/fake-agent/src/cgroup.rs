@@ -11,7 +11,7 @@ use crate::failure::{self, Failure, OrFail as _, Outcome};
 use crate::presence::{self, Then};
 use crate::spawn::{self, Session, Up, come_up};
 
-/// `move-cgroup PATH`: a process with the right to write there is out of its cgroup by one write.
+/// `move-cgroup PATH`: a process that may write there leaves its cgroup by one write.
 pub(crate) fn move_self(mut args: Args) -> Outcome {
     let target = args.path("PATH")?;
     args.finish()?;
@@ -61,7 +61,7 @@ pub(crate) fn nest(mut args: Args) -> Outcome {
 /// Moves this process into the cgroup at `target`.
 pub(crate) fn enter(target: &Path) -> Result<(), Failure> {
     let procs = target.join("cgroup.procs");
-    // Not `fs::write`, which would make a file where there is no such cgroup.
+    // Not `fs::write`, which would create a file if the cgroup doesn't exist.
     fs::OpenOptions::new()
         .write(true)
         .open(&procs)

@@ -104,7 +104,7 @@ impl Play {
                 self.result(false, None, rest)?;
                 Ok(0)
             }
-            // Calls its provider, as the first thing; it does not wait for the answer.
+            // Calls its provider first, and doesn't wait for the response.
             "call" => {
                 let (address, rest) = rest.split_once(' ').unwrap_or((rest, ""));
                 let call = format!(

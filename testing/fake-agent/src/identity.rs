@@ -20,7 +20,7 @@ pub(crate) fn uid(args: Args) -> Outcome {
 /// `setuid-sleep`: the effective user becomes the real and the saved one too.
 ///
 /// A user may send a signal where the real or the saved id of the target is the user's own, so the
-/// set-uid bit alone does not yet keep signals out: the real id has to go as well. The call changes
+/// set-uid bit alone doesn't block signals: the real id has to change as well. The call changes
 /// one thread, and there is only one.
 pub(crate) fn setuid_sleep(args: Args) -> Outcome {
     args.finish()?;

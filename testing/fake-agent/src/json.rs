@@ -55,7 +55,7 @@ fn write_comma(f: &mut Formatter<'_>, index: usize) -> fmt::Result {
     Ok(())
 }
 
-/// A string with what must be escaped escaped.
+/// Writes a string with the necessary escapes.
 fn write_text(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')?;
     for character in text.chars() {

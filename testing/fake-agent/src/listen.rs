@@ -1,4 +1,4 @@
-//! Agents that serve something, and take their time before they do.
+//! Agents that offer a service, after a delay.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::failure::{self, Failure, OrFail as _, Outcome};
 use crate::presence::{self, LONGEST};
 
-/// The pause between two looks for a file.
+/// How often the existence of a file is checked.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// `listen-socket PATH GO`
@@ -45,7 +45,7 @@ pub(crate) fn http(mut args: Args) -> Outcome {
     presence::ready();
     let end = Instant::now() + LONGEST;
     for stream in listener.incoming() {
-        // Whoever asks may go before it is answered.
+        // The client may disconnect before the response.
         if let Ok(stream) = stream {
             answer(stream, &go).ok();
         }
@@ -85,7 +85,7 @@ fn await_file(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Holds it open, and takes nothing from it: the kernel accepts for us.
+/// Keeps the listener open without accepting: the kernel completes connections by itself.
 fn rest_with<T>(listener: T) -> Outcome {
     thread::sleep(LONGEST);
     drop(listener);

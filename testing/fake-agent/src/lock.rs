@@ -1,4 +1,4 @@
-//! An agent that must be alone: whether two of them ever ran at a time shows in its log.
+//! An agent of which only one may run: its log shows if two ever ran at the same time.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ const BETWEEN_LINES: Duration = Duration::from_millis(3);
 
 /// `lock PATH LOG [SECS]`
 ///
-/// The lock ends with the process, however that ends; a `start` without an `end` in the log is of one
-/// that was killed.
+/// The kernel releases the lock when the process ends. A `start` without an `end` in the log means
+/// that the process was killed.
 pub(crate) fn lock(mut args: Args) -> Outcome {
     let path = args.path("PATH")?;
     let log = args.path("LOG")?;
@@ -37,8 +37,8 @@ pub(crate) fn lock(mut args: Args) -> Outcome {
     Ok(0)
 }
 
-/// `work PATH LOG [CODE]`: everything by which a supervisor that loses something gives itself away. It is
-/// alone, has a daemon without environment below it, and numbers its lines.
+/// `work PATH LOG [CODE]`: an agent that detects what a supervisor loses. It holds a lock, starts a
+/// daemon without an environment, and numbers its lines.
 ///
 /// With CODE it ends by itself after some lines, and leaves its daemon behind.
 pub(crate) fn work(mut args: Args) -> Outcome {
@@ -64,14 +64,14 @@ pub(crate) fn work(mut args: Args) -> Outcome {
     }
 }
 
-/// Names the launch that a process belongs to, if Kennel started it.
+/// The variable with the launch of a process that Kennel started.
 pub(crate) const LAUNCH_VARIABLE: &str = "KENNEL_SESSION";
 
-/// `alone PATH LOG BEHAVIOUR [ARGS..]`: any behaviour, under watch.
+/// `alone PATH LOG BEHAVIOUR [ARGS..]`: any behaviour, while holding a lock.
 ///
-/// The log has `start PID LAUNCH` and, if it ends by itself, `end PID CODE`. Every descendant holds the lock as well,
-/// whatever it execs: so a launch that begins before the former one's last process is gone shows as a collision, and
-/// from outside everyone is known by the lock that he has open.
+/// The log has `start PID LAUNCH` and, if it ends by itself, `end PID CODE`. Every descendant holds
+/// the lock too, even after an exec. So a launch that starts before the last process of the previous
+/// one has ended is a collision, and a test finds all processes by the lock file that they have open.
 pub(crate) fn alone(mut args: Args) -> Outcome {
     let path = args.path("PATH")?;
     let log = args.path("LOG")?;
@@ -105,14 +105,14 @@ fn print_lines(count: u32) -> Outcome {
     Ok(0)
 }
 
-/// The only one that has the lock.
+/// The held lock.
 struct Alone {
     log: PathBuf,
     _lock: File,
 }
 
 impl Alone {
-    /// Takes the lock; none, and a note of that, if another has it.
+    /// Takes the lock. If another process holds it, logs a collision and returns `None`.
     fn with(path: &Path, log: PathBuf) -> Result<Option<Self>, Failure> {
         let Some(file) = take(path)? else {
             note(&log, "COLLISION")?;
@@ -123,13 +123,13 @@ impl Alone {
         Ok(Some(Self { log, _lock: file }))
     }
 
-    /// Notes that it ends by itself, and lets go.
+    /// Logs that the process ends by itself, and releases the lock.
     fn end(self) -> Result<(), Failure> {
         note(&self.log, "end")
     }
 }
 
-/// Takes a lock; none if another has it.
+/// Takes a lock; `None` if another process holds it.
 pub(crate) fn take(path: &Path) -> Result<Option<File>, Failure> {
     let file = OpenOptions::new()
         .write(true)

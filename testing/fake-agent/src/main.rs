@@ -2,13 +2,13 @@
 //!
 //! The tests of a supervisor need trees of processes that do what real agents (and what they run)
 //! have been seen to do: daemonize, clear their environment, ignore TERM, stop, leave their cgroup,
-//! fork without end. Each of these is a behaviour with a name here, so that a test says what it
-//! faces in one word and nothing depends on the shell or the tools of the machine.
+//! fork without end. Each of these is a behaviour with a name here, so that a test
+//! selects it in one word and doesn't depend on the shell or the tools of the machine.
 //!
 //! # The contract with tests
 //!
 //! * Every process of a behaviour that lives on appends `PID ROLE\n` to the file named by
-//!   `FAKE_AGENT_PIDS`, so that a test can see from outside who lives.
+//!   `FAKE_AGENT_PIDS`, so that a test can check which processes are alive.
 //! * When all of them have done so the agent prints `ready\n`, so that a test need not guess. The
 //!   behaviours whose output is their point (`flood`, `echo`, `cat-tty-line`, `post`, `report`,
 //!   `winsize`, `uid`) and those that end at once (`exit`, `signal`, `die`) do not.

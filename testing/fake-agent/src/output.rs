@@ -1,4 +1,4 @@
-//! Behaviours that are about what comes out on standard output.
+//! Behaviours that write to standard output.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,13 +12,13 @@ use crate::presence::{self, Then};
 /// How much `flood` writes at once: as much as a pipe holds.
 const BLOCK: usize = 64 * 1024;
 
-/// The length of a line of `flood`, if none is asked for.
+/// The default length of a line of `flood`.
 const DEFAULT_LINE: usize = 64;
 
-/// How long `marker` waits between the halves, so that a reader who is quick gets two pieces.
+/// How long `marker` waits between the halves, so that a fast reader gets two pieces.
 const BETWEEN_HALVES: Duration = Duration::from_millis(50);
 
-/// Writes to standard output and flushes. Nothing stays in a buffer that a fork would copy.
+/// Writes to standard output and flushes, so that a fork copies no buffered output.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
@@ -27,9 +27,9 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
         .or_fail(failure::OUTPUT, "writing to stdout")
 }
 
-/// `flood BYTES [LINE]`: more than fits into memory; each byte is known beforehand.
+/// `flood BYTES [LINE]`: more output than fits into memory, with predictable contents.
 ///
-/// With LINE each line is a write of its own, else the writes are as large as is useful.
+/// With LINE, each line is one write. Otherwise each write is as large as a pipe.
 pub(crate) fn flood(mut args: Args) -> Outcome {
     let bytes: u64 = args.number("BYTES")?;
     let line: Option<usize> = match args.optional() {
@@ -110,7 +110,7 @@ impl Lines {
     }
 }
 
-/// `lines COUNT PAUSE_MS CODE`: output of which any lost piece shows, and an end of its own.
+/// `lines COUNT PAUSE_MS CODE`: numbered output, so that a lost part is detected, then an exit code.
 pub(crate) fn lines(mut args: Args) -> Outcome {
     let count: u32 = args.number("COUNT")?;
     let pause = Duration::from_millis(args.number("PAUSE_MS")?);
@@ -129,7 +129,7 @@ pub(crate) fn lines(mut args: Args) -> Outcome {
     Ok(code)
 }
 
-/// `marker TEXT`: output that looks like a message of the supervisor, and comes in pieces.
+/// `marker TEXT`: output in two pieces that looks like a message of the supervisor.
 ///
 /// TEXT is printed as it is; a newline follows only if it has none, so that `ready` stands alone.
 pub(crate) fn marker(mut args: Args) -> Outcome {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_fit_begin_anew() {
+    fn numbers_that_do_not_fit_restart_at_zero() {
         let mut lines = Lines::new(2);
         lines.next_block(9);
         assert_eq!(lines.next_block(2), b"9\n0\n");

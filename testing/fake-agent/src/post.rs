@@ -7,7 +7,7 @@ use crate::args::Args;
 use crate::failure::{self, OrFail as _, Outcome};
 use crate::output;
 
-/// `post SOCKET PATH BODY`: prints `asked` when it is sent, then the answer's status and its text.
+/// `post SOCKET PATH BODY`: prints `asked` when the request is sent, then the response.
 pub(crate) fn post(mut args: Args) -> Outcome {
     let socket = args.path("SOCKET")?;
     let (path, body) = (args.text("PATH")?, args.text("BODY")?);

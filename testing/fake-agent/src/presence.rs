@@ -1,5 +1,5 @@
 //! What every process of every behaviour does: record itself, print `ready` when all are up, and end
-//! by itself some day.
+//! after a time limit.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -37,7 +37,7 @@ impl Then {
     }
 }
 
-/// Writes this process into the file that the environment names, if it does.
+/// Records this process in the file that the environment names, if any.
 pub(crate) fn enrol(role: &str) -> Result<(), Failure> {
     match std::env::var_os(PIDS_VARIABLE) {
         Some(path) => enrol_in(&path, role),
@@ -45,8 +45,8 @@ pub(crate) fn enrol(role: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes this process into the file at `path`, for those whose environment is gone. An empty path
-/// is no file.
+/// Records this process in the file at `path`, for processes without an environment. Does nothing if
+/// the path is empty.
 pub(crate) fn enrol_in(path: &OsStr, role: &str) -> Result<(), Failure> {
     if path.is_empty() {
         return Ok(());
@@ -78,7 +78,7 @@ pub(crate) fn ready() {
     output::print(b"ready\n").ok();
 }
 
-/// Sleeps "for ever", then ends.
+/// Sleeps until the time limit, then ends.
 pub(crate) fn rest() -> ! {
     thread::sleep(LONGEST);
     process::exit(0)

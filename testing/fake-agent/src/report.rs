@@ -34,9 +34,9 @@ const LIMITS: &[(&str, &str)] = &[
     ("Max realtime timeout", "RLIMIT_RTTIME"),
 ];
 
-/// `report`. Further arguments are welcome: they show up in `argv`.
+/// `report`. Accepts further arguments, which appear in `argv`.
 ///
-/// Bytes that are not UTF-8 come out as U+FFFD.
+/// Bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn report(mut args: Args) -> Outcome {
     args.remaining();
     args.finish()?;

@@ -1,4 +1,4 @@
-//! Behaviours that are about signals: to survive them, to stop, to end by one.
+//! Behaviours that handle signals: survive them, stop, or end by one.
 
 use std::convert::Infallible;
 use std::io;
@@ -31,13 +31,13 @@ pub(crate) fn ignore_term(mut args: Args) -> Outcome {
     survive_polite_signals(children, Then::Rest)
 }
 
-/// `ignore-term-exit`: the agent fails, and what it leaves behind will not go by itself.
+/// `ignore-term-exit`: the agent fails, and leaves processes behind that ignore TERM.
 pub(crate) fn ignore_term_exit(args: Args) -> Outcome {
     args.finish()?;
     survive_polite_signals(1, Then::Exit(3))
 }
 
-/// The agent and `children` in sessions of their own, none of which TERM, INT or HUP end.
+/// Starts `children` in their own sessions. They and the agent survive TERM, INT and HUP.
 fn survive_polite_signals(children: usize, then: Then) -> Outcome {
     ignore_polite_signals().or_fail(failure::SYSTEM, "handling signals")?;
     presence::enrol("agent")?;
@@ -65,7 +65,7 @@ pub(crate) fn kill_parent(args: Args) -> Outcome {
     args.finish()?;
     presence::enrol("agent")?;
     presence::ready();
-    // Our parent can't be gone without our getting another: by its handle, checked afterwards.
+    // Opens the handle first and checks the parent afterwards, in case the parent has just ended.
     if let Some(parent) = getppid() {
         let handle =
             pidfd_open(parent, PidfdFlags::empty()).or_fail(failure::SYSTEM, "pidfd_open")?;
@@ -110,8 +110,8 @@ fn wait_until_stopped(child: Pid) -> Result<(), Failure> {
     seen.map(drop).or_fail(failure::SYSTEM, "waiting until my child has stopped")
 }
 
-/// Ends processes that cannot end themselves when their time is over, since they are stopped; ends
-/// when they have.
+/// Kills stopped processes when their time is over, because they can't end themselves. Returns when
+/// they have ended.
 fn watch_over(up: &mut Up, wards: [Pid; 2]) -> Result<Infallible, Failure> {
     let [first, second] = wards.map(|ward| pidfd_open(ward, PidfdFlags::empty()));
     let wards = [first, second]
@@ -129,7 +129,7 @@ fn watch_over(up: &mut Up, wards: [Pid; 2]) -> Result<Infallible, Failure> {
     process::exit(0)
 }
 
-/// Waits for the end of a process, no longer than until `deadline`.
+/// Waits for the end of a process, until `deadline` at the latest.
 fn ends_before(process: &OwnedFd, deadline: Instant) -> Result<bool, Failure> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -143,7 +143,7 @@ fn ends_before(process: &OwnedFd, deadline: Instant) -> Result<bool, Failure> {
     }
 }
 
-/// `signal N`: ends by signal N, whatever was done about it before this program started.
+/// `signal N`: ends by signal N, even if this program inherited another action for it.
 pub(crate) fn end_by_signal(mut args: Args) -> Outcome {
     let signal: i32 = args.number("N")?;
     if !(1..=LAST_SIGNAL).contains(&signal) {
@@ -152,8 +152,8 @@ pub(crate) fn end_by_signal(mut args: Args) -> Outcome {
     args.finish()?;
     // A core file is useless here and takes long to write.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).or_fail(failure::SYSTEM, "prctl")?;
-    // The default action has to be brought back first: std ignores PIPE and handles SEGV and BUS.
-    // That ends the process for the signals it knows; it would stop by STOP in place of the others.
+    // Restores the default action first: std ignores PIPE and handles SEGV and BUS. This call ends
+    // the process for the signals that it knows; for the others it would send STOP.
     if ![SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU].contains(&signal) {
         emulate_default_handler(signal).ok();
     }

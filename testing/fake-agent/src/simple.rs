@@ -1,4 +1,4 @@
-//! Behaviours of one process that does nothing remarkable but live and end.
+//! Behaviours of a single process that only runs and ends.
 
 use std::thread;
 
@@ -23,7 +23,7 @@ pub(crate) fn exit(mut args: Args) -> Outcome {
     Ok(code)
 }
 
-/// `slow SECS`: an agent that takes long to come up.
+/// `slow SECS`: an agent that takes long to start.
 pub(crate) fn slow(mut args: Args) -> Outcome {
     let time = args.seconds("SECS")?;
     args.finish()?;
@@ -33,7 +33,7 @@ pub(crate) fn slow(mut args: Args) -> Outcome {
     Ok(0)
 }
 
-/// `die`: an agent that ends before it ever came up.
+/// `die`: an agent that fails before it is ready.
 pub(crate) fn die(args: Args) -> Outcome {
     args.finish()?;
     Ok(1)

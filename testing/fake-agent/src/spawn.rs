@@ -1,7 +1,7 @@
-//! The ways in which the behaviours make processes.
+//! Starts the processes of the behaviours.
 //!
-//! Plain forks where a clean copy will do, since that is the quickest and what hostile programs do;
-//! an exec of this same program where the environment has to be empty.
+//! Plain forks where a copy is enough, because forks are fast and what hostile programs do; an exec
+//! of this program where the environment has to be empty.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ use crate::presence::{self, PIDS_VARIABLE};
 /// The behaviour that a process with an empty environment execs.
 pub(crate) const LINGER: &str = "__linger";
 
-/// The byte by which a process reports that it is up; any other byte is the code with which it failed.
+/// The byte by which a process reports that it is ready; any other byte is its error code.
 const IS_UP: u8 = 0;
 
 /// Whether a child leaves the session, and so the process group and the terminal, of its parent.
@@ -42,27 +42,27 @@ impl Session {
     }
 }
 
-/// How a process makes known that it is up: a pipe on which each writes one byte, then closes it.
+/// The pipe by which processes report that they are ready: each writes one byte, then closes it.
 ///
-/// At the end of file the agent knows that all are up or dead, so that it never hangs.
+/// At the end of file all of them are ready or dead, so the agent never hangs.
 pub(crate) struct Up {
     reader: Option<PipeReader>,
     writer: Option<PipeWriter>,
 }
 
 impl Up {
-    /// To be made before the first fork; every process forked later has a copy.
+    /// Must be created before the first fork; every process that is forked later has a copy.
     pub(crate) fn new() -> Result<Self, Failure> {
         let (reader, writer) = io::pipe().or_fail(failure::SYSTEM, "making a pipe")?;
         Ok(Self { reader: Some(reader), writer: Some(writer) })
     }
 
-    /// In a descendant: it is up. Closes its copy of the pipe.
+    /// Called by a descendant that is ready. Closes its copy of the pipe.
     pub(crate) fn report_up(&mut self) -> Result<(), Failure> {
         self.report(IS_UP).or_fail(failure::SYSTEM, "reporting that I am up")
     }
 
-    /// In a descendant: reports its status, unless it has done so already, and closes the pipe.
+    /// Called by a descendant: reports its status once, and closes the pipe.
     fn report(&mut self, status: u8) -> io::Result<()> {
         self.reader = None;
         match self.writer.take() {
@@ -71,7 +71,7 @@ impl Up {
         }
     }
 
-    /// In a descendant that is about to exec: the writing end, to be handed on.
+    /// Called by a descendant before an exec: returns the writing end, which the new program inherits.
     fn hand_on(&mut self) -> Result<PipeWriter, Failure> {
         self.reader = None;
         let writer = self.writer.take();
@@ -81,7 +81,7 @@ impl Up {
         })
     }
 
-    /// In the agent: waits until `count` descendants are up, and fails as the first of them failed.
+    /// Called by the agent: waits until `count` descendants are ready. Fails with the first error.
     pub(crate) fn wait_for(mut self, count: usize) -> Result<(), Failure> {
         self.writer = None;
         let mut statuses = Vec::new();
@@ -102,7 +102,7 @@ impl Up {
     }
 }
 
-/// Forks; `body` is the life of the child.
+/// Forks; the child runs `body`.
 pub(crate) fn fork(
     up: &mut Up,
     body: impl FnOnce(&mut Up) -> Result<Infallible, Failure>,
@@ -118,7 +118,7 @@ pub(crate) fn fork(
     }
 }
 
-/// Forks a child that sleeps for ever.
+/// Forks a child that sleeps until the time limit.
 pub(crate) fn sleeper(up: &mut Up, role: &str, session: Session) -> Result<Pid, Failure> {
     fork(up, |up| {
         session.enter()?;
@@ -127,8 +127,8 @@ pub(crate) fn sleeper(up: &mut Up, role: &str, session: Session) -> Result<Pid, 
     })
 }
 
-/// The classic daemon: the child makes a session and forks a grandchild, which so leads none and has
-/// lost its parent. Returns as soon as the child has ended.
+/// Starts a classic daemon: the child creates a session and forks a grandchild, which is not a session
+/// leader and loses its parent. Returns when the child has ended.
 pub(crate) fn daemon(
     up: &mut Up,
     body: impl FnOnce(&mut Up) -> Result<Infallible, Failure>,

@@ -11,8 +11,8 @@ use crate::failure::{self, Failure, OrFail as _, Outcome};
 use crate::output;
 use crate::presence::{self, LONGEST};
 
-/// How often `winsize` looks. It asks in place of waiting for WINCH: whether the size is right is
-/// what matters, and a signal that is lost would only make a test hang.
+/// How often `winsize` checks the size. It polls instead of waiting for WINCH, because a lost signal
+/// would make a test hang.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// `winsize [COUNT]`

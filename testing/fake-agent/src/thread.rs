@@ -18,7 +18,7 @@ pub(crate) fn leader_exit(args: Args) -> Outcome {
     kennel_sys::process::end_this_thread_only()
 }
 
-/// The life of the other thread.
+/// Runs the second thread.
 fn run_on_alone() {
     match wait_until_leader_ended() {
         Ok(()) => presence::ready(),

@@ -19,7 +19,7 @@ pub(crate) fn double_fork(args: Args, then: Then) -> Outcome {
     daemons(1, then)
 }
 
-/// `daemonize-storm N`: daemons that come faster than a supervisor can follow.
+/// `daemonize-storm N`: starts daemons faster than a supervisor can follow.
 pub(crate) fn storm(mut args: Args) -> Outcome {
     let count = args.number("N")?;
     args.finish()?;
@@ -71,7 +71,7 @@ fn sleepers(count: usize, session: Session, then: Then) -> Outcome {
     then.go()
 }
 
-/// `env-i`, `env-i-exit`: a daemon that no mark in the environment gives away.
+/// `env-i`, `env-i-exit`: a daemon that can't be found by its environment.
 pub(crate) fn empty_environment(args: Args, then: Then) -> Outcome {
     args.finish()?;
     presence::enrol("agent")?;
@@ -91,7 +91,7 @@ pub(crate) fn with_daemon(mut args: Args) -> Outcome {
     crate::run(behaviour)
 }
 
-/// `chain N`, `chain-setsid N`: a walk over the tree needs N steps to the last.
+/// `chain N`, `chain-setsid N`: the last process is N steps below the agent.
 pub(crate) fn chain(mut args: Args, session: Session) -> Outcome {
     let count = args.number("N")?;
     args.finish()?;
@@ -116,7 +116,7 @@ fn add_links(up: &mut Up, count: usize, session: Session) -> Result<(), Failure>
     Ok(())
 }
 
-/// `zombie`: a pid that is there and yet not to be ended.
+/// `zombie`: a pid that exists but can't be ended.
 pub(crate) fn zombie(args: Args) -> Outcome {
     args.finish()?;
     presence::enrol("agent")?;

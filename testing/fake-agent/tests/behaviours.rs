@@ -224,7 +224,7 @@ fn env_i_has_no_environment() {
 }
 
 #[test]
-fn a_chain_is_a_chain() {
+fn a_chain_has_one_child_per_process() {
     for (behaviour, sessions) in [("chain", 1), ("chain-setsid", 6)] {
         let agent = Agent::ready(&[behaviour, "5"]);
         let links = agent.pids("link");
@@ -355,7 +355,7 @@ fn kills_only_its_parent() {
 }
 
 #[test]
-fn flood_is_what_it_says() {
+fn flood_writes_exactly_the_requested_bytes() {
     let output = run(&["flood", "200000"]).stdout;
     assert_eq!(output.len(), 200_000);
     for (number, line) in output.chunks(64).enumerate() {
@@ -407,7 +407,7 @@ fn a_hop_changes_its_pid_and_ends() {
 }
 
 #[test]
-fn term_is_ignored() {
+fn ignore_term_survives_sigterm() {
     let agent = Agent::ready(&["ignore-term", "2"]);
     let all: Vec<i32> = agent.living();
     assert_eq!(all.len(), 3);
@@ -424,7 +424,7 @@ fn term_is_ignored() {
 }
 
 #[test]
-fn stopped_means_stopped() {
+fn stop_self_stays_stopped() {
     let agent = Agent::ready(&["stop-self"]);
     let stopped = |pid| stat(pid).is_some_and(|seen| seen.state == 'T');
     assert!(stopped(agent.only("leaf")));
@@ -458,7 +458,7 @@ fn another_program_runs_in_its_own_session() {
 }
 
 #[test]
-fn ends_as_told() {
+fn exits_with_the_requested_status() {
     assert_eq!(run(&["exit", "37"]).status.code(), Some(37));
     assert_eq!(run(&["die"]).status.code(), Some(1));
     // PIPE is ignored and SEGV handled by std; 40 is a real-time signal.
@@ -515,7 +515,7 @@ fn echo_and_line_copy_their_input() {
 }
 
 #[test]
-fn a_marker_comes_whole() {
+fn a_marker_is_printed_completely() {
     let mut agent = Agent::start(&["marker", "KENNEL-PID 42"]);
     assert_eq!(agent.line(), "KENNEL-PID 42\n");
     assert_eq!(agent.line(), "ready\n");

@@ -31,10 +31,10 @@ use serde_json::{Value, json};
 use crate::scenario::Scenario;
 use crate::server::Server;
 
-/// What every run is asked. The mock does not care.
+/// The prompt of every run. The mock ignores it.
 const PROMPT: &str = "hi";
 
-/// The key for an API that does not look at it.
+/// The key for an API that ignores it.
 const KEY: &str = "dummy";
 
 /// A real agent CLI.
@@ -126,7 +126,7 @@ impl Cli {
         fs::create_dir_all(&run.cwd)?;
         fs::create_dir_all(&temp)?;
 
-        // Two of the programs are scripts for whichever `node` is found first.
+        // Two of the programs are scripts for the first `node` in `PATH`.
         run.set("PATH", std::env::var_os("PATH").unwrap_or_default());
         run.set("HOME", &home);
         run.set("TMPDIR", temp);
@@ -244,7 +244,7 @@ fn opencode(run: &mut Invocation, url: &str, home: &Path) -> io::Result<()> {
             } },
         } },
     });
-    // As it looks where the package for plugins has been installed.
+    // The state after the package for plugins was installed.
     let lock = json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": "*" } } } });
     fs::create_dir_all(config.join("node_modules"))?;
     write(&config.join("package-lock.json"), &lock.to_string())?;

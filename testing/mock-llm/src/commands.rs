@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The commands every server knows.
 ///
 /// They all end by themselves, after five minutes at the latest: each sleeps for a number of seconds
-/// of its own, by which a process list tells them apart.
+/// of its own, by which a process list distinguishes them.
 const BUILT_IN: &[(&str, &str)] = &[
     // Done at once.
     ("echo", "echo hello from the tool"),
@@ -15,12 +15,12 @@ const BUILT_IN: &[(&str, &str)] = &[
         "env",
         "env | sort; echo ---; ps -o pid,ppid,pgid,sid,tty,stat,cmd -p $$; ls -l /proc/self/fd; pwd",
     ),
-    // Runs until someone ends it: directly, and as the child of one more shell.
+    // Runs until it is ended: directly, and as the child of another shell.
     ("sleep", "sleep 300"),
     ("sleep_sh", "sh -c 'sleep 300; :'"),
-    // Runs, and does not go when asked.
+    // Runs, and ignores requests to end.
     ("ignoreterm", "trap '' TERM INT HUP; sleep 146; sleep 147"),
-    // Something in a session of its own; the tool goes on, or is done.
+    // A process in its own session; the tool continues, or ends.
     ("setsid", "setsid sleep 291 & sleep 300"),
     ("setsid_quick", "setsid sleep 291 >/dev/null 2>&1 </dev/null & echo started"),
     // One in a session of its own whose parent is gone, one that ignores hangups, one plain child.
@@ -29,14 +29,14 @@ const BUILT_IN: &[(&str, &str)] = &[
         "(setsid sh -c 'nohup sleep 292 >/dev/null 2>&1 </dev/null &') & \
          nohup sleep 293 >/dev/null 2>&1 </dev/null & sleep 294 & sleep 300",
     ),
-    // The same three, with every output let go of, and the tool is done.
+    // The same three, with all outputs closed, and the tool ends.
     (
         "doublefork_quick",
         "(setsid sh -c 'nohup sleep 292 >/dev/null 2>&1 </dev/null &'); \
          nohup sleep 293 >/dev/null 2>&1 </dev/null & \
          (sleep 294 >/dev/null 2>&1 </dev/null &); echo started",
     ),
-    // Nothing of the environment is left to know it by.
+    // It can't be found by its environment, which is empty.
     (
         "clearenv",
         "env -i setsid sleep 295 >/dev/null 2>&1 </dev/null & \
@@ -66,7 +66,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// | `echo`, `short` | nothing that stays |
 /// | `env` | prints environment, ids, descriptors and folder |
 /// | `sleep`, `sleep_sh` | a plain sleep of 300 s |
-/// | `ignoreterm` | 146 s, then 147 s, deaf to TERM, INT and HUP |
+/// | `ignoreterm` | 146 s, then 147 s, ignores TERM, INT and HUP |
 /// | `setsid`, `setsid_quick` | 291 s in a session of its own |
 /// | `doublefork`, `doublefork_quick` | 292 s (new session, orphan), 293 s (`nohup`), 294 s |
 /// | `clearenv` | 295 s (empty environment, new session), 291 s (new session) |
@@ -78,7 +78,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 pub struct Commands(BTreeMap<String, String>);
 
 impl Commands {
-    /// Adds a command, or puts it in the place of the one with that name.
+    /// Adds a command, or replaces the one with that name.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, command: impl Into<String>) -> Self {
         self.0.insert(name.into(), command.into());

@@ -49,7 +49,7 @@ fn part(body: &Value, turn: Turn<'_>) -> Value {
     if config["responseJsonSchema"].is_null() && config["responseSchema"].is_null() {
         return json!({ "text": words });
     }
-    // The CLI asks on the side which model to take and who is to speak next: this answers all of it.
+    // The CLI also asks which model to use and which side speaks next: this answers all of it.
     let answer = json!({
         "reasoning": "mock",
         "model_choice": "flash",

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::wire::{Event, id};
 
-/// No line of a request and no number of headers comes near this.
+/// A limit that no line and no number of headers of a real request reaches.
 const MAX_LINE: u64 = 64 * 1024;
 const MAX_HEADERS: usize = 200;
 
-/// No body comes near this.
+/// A limit that no real body reaches.
 const MAX_BODY: u64 = 64 * 1024 * 1024;
 
 /// A request without its body.

@@ -1,6 +1,6 @@
 //! A mock of four model APIs on loopback, for driving real agent CLIs offline.
 //!
-//! It speaks enough of four wire protocols for the CLIs to take it for the real thing:
+//! It implements enough of four wire protocols for the CLIs to accept it as the real service:
 //!
 //! | protocol | paths |
 //! |---|---|

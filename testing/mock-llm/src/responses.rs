@@ -9,7 +9,7 @@ use crate::wire::{
 /// How long a command may run before the tool reports that it is still running, in milliseconds.
 const YIELD_MS: u32 = 30_000;
 
-/// The shell tools that codex has had under this API, the preferred one first.
+/// The shell tools of codex under this API, the preferred one first.
 const SHELL_TOOLS: &[&str] =
     &["exec_command", "shell_command", "shell", "local_shell", "bash", "exec"];
 

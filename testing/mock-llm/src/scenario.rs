@@ -1,4 +1,4 @@
-//! What the mock is to do with a request.
+//! How the mock handles a request.
 
 use std::error::Error;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// What the mock does with the requests that name this scenario.
 ///
 /// In its text form it is the path segment after `/s/`. A suffix `@TAG` is allowed on each and means
-/// nothing to the mock; it is logged, so that runs side by side can tell their requests apart.
+/// nothing to the mock; it is logged, so that concurrent runs can distinguish their requests.
 ///
 /// | text | meaning |
 /// |---|---|

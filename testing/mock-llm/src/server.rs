@@ -1,4 +1,4 @@
-//! The server: a thread per connection, a log of requests, and an end to all of it.
+//! The server: a thread per connection, a log of requests, and the shutdown.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -32,7 +32,7 @@ pub struct Server {
     acceptor: Option<JoinHandle<()>>,
 }
 
-/// A request that the mock has had.
+/// A request that the mock has received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The HTTP method.
@@ -43,7 +43,7 @@ pub struct Request {
     pub scenario: String,
     /// Which call of which API it was, if any.
     pub kind: Option<Kind>,
-    /// The HTTP status of the answer; none if there never was to be one.
+    /// The HTTP status of the response; `None` if the scenario never responds.
     pub status: Option<u16>,
     /// The names of the tools the request offered.
     pub tools: Vec<String>,
@@ -127,7 +127,7 @@ impl Drop for Server {
     }
 }
 
-/// What all threads of a server know.
+/// The state that all threads of a server share.
 #[derive(Debug)]
 struct Shared {
     commands: Commands,
@@ -140,7 +140,7 @@ struct State {
     /// The open connections, to close them at the end.
     connections: HashMap<u64, TcpStream>,
     accepted: u64,
-    /// How many requests each scenario has had that fails its first few.
+    /// How many requests each scenario has received that fails the first few.
     counts: HashMap<String, u32>,
     requests: Vec<Request>,
     log: Box<dyn Write + Send>,
@@ -228,7 +228,7 @@ impl Shared {
         });
     }
 
-    /// Serves one connection until either side has had enough.
+    /// Serves one connection until either side closes it.
     fn connection(&self, stream: &TcpStream) {
         let Some(number) = self.enlist(stream) else {
             return;
@@ -239,7 +239,7 @@ impl Shared {
         self.lock().connections.remove(&number);
     }
 
-    /// Notes a connection as one to be closed at the end, unless this is the end.
+    /// Registers a connection to be closed at the end, unless the server is stopping.
     fn enlist(&self, stream: &TcpStream) -> Option<u64> {
         let other = stream.try_clone().ok()?;
         let mut state = self.lock();
@@ -366,7 +366,7 @@ impl Shared {
         }
     }
 
-    /// How often this was called for under this name, this time included.
+    /// Returns how often this name was requested, including this request.
     fn count(&self, name: &str) -> u32 {
         let mut state = self.lock();
         let had = state.counts.entry(name.to_owned()).or_insert(0);

@@ -336,7 +336,7 @@ fn reports_a_misspelt_scenario() {
 }
 
 #[test]
-fn the_first_few_fail() {
+fn the_first_requests_fail_as_often_as_requested() {
     let server = server();
     let statuses: Vec<u16> = ["a", "a", "b", "a"]
         .iter()
@@ -349,7 +349,7 @@ fn the_first_few_fail() {
 }
 
 #[test]
-fn a_late_answer_is_late() {
+fn a_slow_scenario_answers_after_its_delay() {
     let server = server();
     let start = Instant::now();
     let answer = post(&server, "/s/slow:0.2/v1/messages", &json!({}));
@@ -358,7 +358,7 @@ fn a_late_answer_is_late() {
 }
 
 #[test]
-fn a_stream_breaks_off() {
+fn a_dropped_stream_is_incomplete() {
     let server = server();
     let mut client = Client::new(&server);
     client.post("/s/drop/v1/responses", &json!({ "stream": true }));
@@ -376,7 +376,7 @@ fn a_stream_breaks_off() {
 }
 
 #[test]
-fn what_hangs_ends_with_the_server() {
+fn a_hanging_request_ends_with_the_server() {
     let server = Server::start(Commands::default()).unwrap();
     let mut stalled = Client::new(&server);
     stalled.post("/s/stall/v1/messages", &json!({ "stream": true }));

@@ -1,5 +1,5 @@
-# When all packages are installed: an ordinary user whose manager is always there, and a service that runs what it
-# finds on the second disk and then switches the machine off.
+# Runs after all packages are installed. Creates an ordinary user with a permanent user manager, and a service that runs
+# the second disk's script and then powers the machine off.
 set -e
 chroot "$1" useradd --create-home --uid 1000 --shell /bin/bash tester
 mkdir -p "$1/var/lib/systemd/linger" "$1/kennel"
@@ -20,6 +20,6 @@ ExecStart=/bin/sh -c 'stty -F /dev/ttyS1 raw -echo && exec > /dev/ttyS1 2>&1 && 
 WantedBy=multi-user.target
 END
 chroot "$1" systemctl enable tests-of-kennel.service
-# What is of no use here, and takes time.
+# Disables services that are not needed and take time.
 chroot "$1" systemctl mask serial-getty@ttyS0.service getty@tty1.service apt-daily.timer apt-daily-upgrade.timer \
     dpkg-db-backup.timer e2scrub_all.timer fstrim.timer

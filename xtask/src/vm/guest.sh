@@ -1,5 +1,5 @@
-# Runs in the guest, as root, from the second disk: each line of the plan in a scope of its own, and what came of it to
-# standard output. Lines of ours begin with @@; `report.rs` reads them.
+# Runs in the guest, as root, from the second disk: each line of the plan in its own scope. Writes the results to standard
+# output, in lines that start with @@; `report.rs` parses them.
 set -u
 here=/kennel
 target=$(cat $here/target)
@@ -8,7 +8,7 @@ mkdir -m 777 /skips
 skips=/skips/now
 output=/run/kennel-output
 
-# The longest that one program may take, in seconds.
+# The time limit of one program is RuntimeMaxSec, in seconds.
 scope="systemd-run --quiet --collect --scope -p RuntimeMaxSec=900"
 
 in_root() {
@@ -22,7 +22,7 @@ in_user() { as_user $scope --user -p Delegate=yes env KENNEL_TEST_DELEGATED=1 "$
 in_user_without_cpu() { as_user $scope --user -p Delegate="memory pids" "$@"; }
 in_user_undelegated() { as_user $scope --user "$@"; }
 
-# What is left of a run after ten seconds: its cgroups, and processes of a session.
+# Prints what is left of a run after ten seconds: its cgroups, and processes of a session.
 left() {
     for _ in 1 2 3 4 5 6 7 8 9 10; do
         found=$(find /sys/fs/cgroup -type d -name 'kennel-*' 2>/dev/null
@@ -40,7 +40,7 @@ while IFS="$tab" read -r who name program arguments; do
     : > $skips
     chmod 666 $skips
     begun=$(date +%s)
-    # Words of an argument line are never more than words.
+    # The arguments are split at spaces and need no quotes.
     "in_$who" "$target/$program" $arguments > $output 2>&1 < /dev/null
     code=$?
     cat $output
@@ -49,5 +49,5 @@ while IFS="$tab" read -r who name program arguments; do
     echo "@@ ended $code $(($(date +%s) - begun))"
 done < $here/plan
 echo "@@ done"
-# Waits until the last words have got through: the machine goes next.
+# Waits until the output is transmitted, because the machine powers off next.
 stty -F /dev/ttyS1 raw -echo

@@ -1,4 +1,4 @@
-# Before the kernel's package is installed: a small initramfs, with what the disks need.
+# Runs before the kernel's package is installed. Configures a small initramfs with the drivers of the disks.
 set -e
 mkdir -p "$1/etc/initramfs-tools/conf.d"
 printf 'MODULES=list\nCOMPRESS=gzip\n' > "$1/etc/initramfs-tools/conf.d/kennel"

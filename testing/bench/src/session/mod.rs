@@ -121,7 +121,7 @@ pub(crate) struct BenchRun {
     pub(crate) targets: Vec<Target>,
     /// Everything that this run makes is in here.
     pub(crate) folder: PathBuf,
-    /// A journaled disk, or why there is none; made when it is first asked for.
+    /// A journaled disk, or why it is unavailable; created when it is first needed.
     journaled: Option<Result<PathBuf, SkipReason>>,
     pub(crate) guard: CleanupGuard,
     homes: Vec<HomeId>,

@@ -134,7 +134,7 @@ impl AgentSetup {
     }
 }
 
-fn seat() -> AgentSettings {
+fn settings() -> AgentSettings {
     AgentSettings {
         agent: "claude".into(),
         permissions: Permissions::All,
@@ -155,7 +155,7 @@ impl Contender for ByHand<'_> {
 
     fn round(&mut self) -> Result<u64> {
         let env = self.setup.environment("ok")?;
-        let invocation = Agent::of(&seat())?.one_shot(&seat(), None)?;
+        let invocation = Agent::of(&settings())?.one_shot(&settings(), None)?;
         let mut command = Command::new(self.setup.folder.join("bin/claude"));
         command.args(&invocation.argv[1..]).env_clear().envs(&env).envs(invocation.env);
         command.current_dir(self.setup.cwd()).stdin(Stdio::piped()).stdout(Stdio::null());
