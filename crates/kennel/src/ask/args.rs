@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use kennel_types::api::CreateRequest;
 use kennel_types::{
     AgentSettings, AgentSpec, ConversationChoice, DEFAULT_LEASE, DEFAULT_LINGER,
-    DEFAULT_OUTPUT_LIMIT, Permissions, SessionSpec,
+    DEFAULT_OUTPUT_LIMIT, PenKind, Permissions, SessionSpec,
 };
 
 use super::outcome::{AnswerFormat, EXIT_CODES};
 use crate::command_prelude::*;
 use crate::quantity::parse_new_name;
-use crate::run::{LimitArgs, PenChoice, WorktreeArgs, client_env, parent, parse_key};
+use crate::run::{LimitArgs, PENS, WorktreeArgs, choice, client_env, parent, parse_key};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
@@ -52,8 +52,8 @@ pub(crate) struct AskArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time, allow_hyphen_values = true)]
     pub(crate) grace: Duration,
     /// Kind of pen that contains the processes; `kennel doctor` tests each
-    #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
-    pub(crate) pen: PenChoice,
+    #[arg(long, default_value = "auto", value_parser = choice(PENS))]
+    pub(crate) pen: PenKind,
     /// Name of the session
     #[arg(long, value_name = "NAME", value_parser = parse_new_name)]
     pub(crate) name: Option<String>,
@@ -175,8 +175,8 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     turns: Option<u32>,
     /// What the agent may do without asking; in `ask`, it can't ask
-    #[arg(long, value_enum, default_value_t = PermissionChoice::Default)]
-    permissions: PermissionChoice,
+    #[arg(long, default_value = "default", value_parser = choice(PERMISSIONS))]
+    permissions: Permissions,
     /// Additional argument for the agent; may be repeated
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     args: Vec<String>,
@@ -185,28 +185,12 @@ pub(crate) struct AgentArgs {
     description: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PermissionChoice {
-    /// Whatever its own settings allow
-    Default,
-    /// Read files, but change nothing
-    ReadOnly,
-    /// Edit files in its folder
-    Edit,
-    /// Anything
-    All,
-}
-
-impl From<PermissionChoice> for Permissions {
-    fn from(choice: PermissionChoice) -> Self {
-        match choice {
-            PermissionChoice::Default => Self::Default,
-            PermissionChoice::ReadOnly => Self::ReadOnly,
-            PermissionChoice::Edit => Self::Edit,
-            PermissionChoice::All => Self::All,
-        }
-    }
-}
+const PERMISSIONS: &[(&str, Permissions, &str)] = &[
+    ("default", Permissions::Default, "Whatever its own settings allow"),
+    ("read-only", Permissions::ReadOnly, "Read files, but change nothing"),
+    ("edit", Permissions::Edit, "Edit files in its folder"),
+    ("all", Permissions::All, "Anything"),
+];
 
 impl AgentArgs {
     pub(crate) fn settings(&self, agent: &str) -> Result<AgentSettings, CommandError> {
@@ -220,7 +204,7 @@ impl AgentArgs {
             description: self.description.as_ref().map(read).transpose()?,
             model: self.model.clone(),
             turns: self.turns,
-            permissions: self.permissions.into(),
+            permissions: self.permissions,
             args: self.args.clone(),
         })
     }
@@ -229,7 +213,7 @@ impl AgentArgs {
     pub(crate) fn any_given(&self) -> bool {
         self.model.is_some()
             || self.turns.is_some()
-            || self.permissions != PermissionChoice::Default
+            || self.permissions != Permissions::Default
             || !self.args.is_empty()
             || self.description.is_some()
     }

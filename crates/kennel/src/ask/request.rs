@@ -46,7 +46,7 @@ pub(super) fn request(home: &HomeDir, args: &AskArgs) -> Result<CreateRequest, C
     };
     let spec = SessionSpec {
         name: args.name.clone(),
-        pen: args.pen.into(),
+        pen: args.pen,
         grace: args.grace,
         // The pid identifies the session as created by this process.
         asked_by: asked_by("kennel ask"),

@@ -7,12 +7,13 @@ mod run;
 
 use std::path::PathBuf;
 
+use kennel_types::PenKind;
 use kennel_types::api::ByRequest;
 use kennel_types::plan::{PlanStatus, PlanView};
 
 use crate::command_prelude::*;
 use crate::print::{json_or_text, width};
-use crate::run::PenChoice;
+use crate::run::{PENS, choice};
 use crate::verbs::asked_by;
 
 /// The published exit codes of plans.
@@ -65,8 +66,8 @@ struct PlanRunArgs {
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Kind of pen that contains the processes; `kennel doctor` tests each
-    #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
-    pen: PenChoice,
+    #[arg(long, default_value = "auto", value_parser = choice(PENS))]
+    pen: PenKind,
     /// File with the plan (see docs/plans.md)
     #[arg(value_name = "FILE")]
     file: PathBuf,

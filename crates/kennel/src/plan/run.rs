@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use kennel_types::api::{OsText, PlanRequest, PlanResumeRequest};
+use kennel_types::api::{CreateRequest, PlanRequest, PlanResumeRequest};
 use kennel_types::plan::{PlanAgentStatus, PlanSpec, PlanView};
 
 use super::follow::follow;
@@ -24,15 +24,16 @@ pub(super) fn run(home: &HomeDir, args: &PlanRunArgs) -> Result<u8, CommandError
         return Ok(0);
     }
     check_results(args.output.results.as_deref())?;
-    let cwd = client_env::folder(args.cwd.as_deref()).map_err(CommandError::setup)?;
+    let ours = client_env::request(&[], &[], None, args.cwd.as_deref());
+    let CreateRequest { env, cwd, umask, limits, .. } = ours.map_err(CommandError::setup)?;
     let request = PlanRequest {
         spec,
         inputs,
-        env: client_env::environment(&[], &[], None).map_err(CommandError::setup)?,
-        cwd: OsText::from(cwd.as_os_str()),
-        umask: client_env::umask(),
-        limits: client_env::limits(),
-        pen: args.pen.into(),
+        env,
+        cwd,
+        umask,
+        limits,
+        pen: args.pen,
         tied: !args.detach,
         by: asked_by("plan run"),
     };

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use kennel_types::{PenKind, Readiness, Restart, SessionSpec, WorktreeSpec, check_key};
 
 use crate::command_prelude::*;
@@ -47,8 +48,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) stay: bool,
     /// Kind of pen that contains the processes; `kennel doctor` tests each
-    #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
-    pub(crate) pen: PenChoice,
+    #[arg(long, default_value = "auto", value_parser = choice(PENS))]
+    pub(crate) pen: PenKind,
     /// Profile of the configuration to use
     /// [default: $KENNEL_PROFILE, or the one that the file selects]
     #[arg(long, value_name = "NAME")]
@@ -100,29 +101,27 @@ pub(crate) struct ResumeArgs {
     pub(super) session: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PenChoice {
-    /// A cgroup if available, otherwise the process subtree
-    Auto,
-    /// A cgroup, or fail
-    Cgroup,
-    /// Only the process subtree
-    Subtree,
-    /// A pid namespace; without privileges also a user namespace, in which set-uid programs have no
-    /// effect
-    Pidns,
+/// Parses one of these names, and shows the help of each.
+pub(crate) fn choice<T: Copy + Send + Sync + 'static>(
+    known: &'static [(&'static str, T, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let values = known.iter().map(|(name, _, help)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(values).try_map(move |text| {
+        let found = known.iter().find(|(name, ..)| *name == text);
+        found.map(|(_, value, _)| *value).ok_or("unknown value")
+    })
 }
 
-impl From<PenChoice> for PenKind {
-    fn from(choice: PenChoice) -> Self {
-        match choice {
-            PenChoice::Auto => Self::Auto,
-            PenChoice::Cgroup => Self::Cgroup,
-            PenChoice::Subtree => Self::Subtree,
-            PenChoice::Pidns => Self::Pidns,
-        }
-    }
-}
+pub(crate) const PENS: &[(&str, PenKind, &str)] = &[
+    ("auto", PenKind::Auto, "A cgroup if available, otherwise the process subtree"),
+    ("cgroup", PenKind::Cgroup, "A cgroup, or fail"),
+    ("subtree", PenKind::Subtree, "Only the process subtree"),
+    (
+        "pidns",
+        PenKind::Pidns,
+        "A pid namespace; without privileges also a user namespace, in which set-uid programs have no effect",
+    ),
+];
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]

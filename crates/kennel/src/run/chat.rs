@@ -4,10 +4,10 @@
 //! decides which conversation continues, at the moment at which it finds the member free.
 
 use kennel_types::api::{CreateRequest, Until};
-use kennel_types::{AgentSpec, SessionSpec};
+use kennel_types::{AgentSpec, PenKind, SessionSpec};
 
 use super::create::{PendingLaunch, asked_by};
-use super::{PenChoice, RunMode, launch_and_follow};
+use super::{PENS, RunMode, choice, launch_and_follow};
 use crate::ask::{AgentSessionArgs, ConversationArgs};
 use crate::command_prelude::*;
 use crate::foreground::{DEFAULT_DETACH_KEYS, DetachKeys, like_ours, settings};
@@ -33,8 +33,8 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time, allow_hyphen_values = true)]
     grace: Duration,
     /// Kind of pen that contains the processes; `kennel doctor` tests each
-    #[arg(long, value_enum, default_value_t = PenChoice::Auto)]
-    pen: PenChoice,
+    #[arg(long, default_value = "auto", value_parser = choice(PENS))]
+    pen: PenKind,
     /// Name of the session, available to it as $KENNEL_SESSION_NAME
     #[arg(long, value_name = "NAME", value_parser = parse_new_name)]
     name: Option<String>,
@@ -62,7 +62,7 @@ fn request(home: &HomeDir, args: &ChatArgs) -> Result<CreateRequest, CommandErro
     let spec = SessionSpec {
         name: args.name.clone(),
         terminal: Some(like_ours()),
-        pen: args.pen.into(),
+        pen: args.pen,
         grace: args.grace,
         tethered: !args.detach,
         asked_by: asked_by(BY_CHAT),

@@ -86,7 +86,7 @@ impl PendingLaunch {
         let mut spec = SessionSpec {
             name: args.name.clone(),
             terminal: terminal.then(like_ours),
-            pen: args.pen.into(),
+            pen: args.pen,
             grace: args.grace,
             linger: args.linger,
             lease: args.lease.0,

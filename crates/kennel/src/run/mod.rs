@@ -20,7 +20,7 @@ use kennel_types::{Exit, WorktreeSpec};
 use crate::command_prelude::*;
 use crate::foreground::DetachKeys;
 use crate::session_outcome::{self, SessionOutcome};
-pub(crate) use args::{LimitArgs, PenChoice, ResumeArgs, RunArgs, WorktreeArgs, parse_key};
+pub(crate) use args::{LimitArgs, PENS, ResumeArgs, RunArgs, WorktreeArgs, choice, parse_key};
 pub(crate) use chat::{ChatArgs, chat};
 use create::{LaunchResult, PendingLaunch};
 pub(crate) use create::{asked_by, parent};

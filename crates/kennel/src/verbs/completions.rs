@@ -46,15 +46,6 @@ enum CompletionScope {
     All,
 }
 
-impl CompletionScope {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::All => "all",
-        }
-    }
-}
-
 pub(crate) fn completions(home: Option<&Path>, args: &CompletionsArgs) -> Result<u8, CommandError> {
     match (args.shell, args.sessions) {
         (_, Some(which)) => print(&sessions(home, which))?,
@@ -97,7 +88,8 @@ fn script(shell: Shell) -> String {
 #[derive(Debug)]
 struct SessionVerb {
     names: Vec<String>,
-    which: CompletionScope,
+    /// The value of `--sessions`.
+    which: &'static str,
     /// The position of the session among the arguments, and whether more may follow.
     position: Option<(usize, bool)>,
     valued: Vec<String>,
@@ -127,7 +119,7 @@ impl SessionVerb {
         let live = names.iter().any(|name: &String| LIVE_ONLY.contains(&name.as_str()));
         Some(Self {
             names,
-            which: if live { CompletionScope::Live } else { CompletionScope::All },
+            which: if live { "live" } else { "all" },
             position,
             valued: valued.into_iter().flat_map(flags).collect(),
             session_flags,
@@ -143,14 +135,14 @@ impl SessionVerb {
         format!(
             "                {}) which={} at={at} many={many} valued=' {} ' named=' {} ' ;;\n",
             self.names.join(" | "),
-            self.which.word(),
+            self.which,
             self.valued.join(" "),
             self.session_flags.join(" "),
         )
     }
 
     fn for_fish(&self) -> String {
-        let (verbs, which) = (self.names.join(" "), self.which.word());
+        let (verbs, which) = (self.names.join(" "), self.which);
         let line = |flag: &str| {
             format!(
                 "complete -c kennel -n \"__fish_kennel_using_subcommand {verbs}\" {flag}-f -a \
@@ -181,10 +173,12 @@ fn zsh(generated: &str) -> String {
     let marked = generated.lines().map(|line| {
         let session = [":session -- ", ":sessions -- ", ":SESSION:"];
         match line.strip_suffix(DEFAULT) {
-            Some(begun) if session.iter().any(|mark| begun.contains(mark)) => {
+            Some(begun)
+                if begun.ends_with(":SESSION")
+                    || session.iter().any(|mark| begun.contains(mark)) =>
+            {
                 format!("{begun}:_kennel_session' \\\n")
             }
-            Some(begun) if begun.ends_with(":SESSION") => format!("{begun}:_kennel_session' \\\n"),
             _ => format!("{line}\n"),
         }
     });
@@ -211,7 +205,7 @@ mod tests {
         }
         assert!(!names.iter().any(|name| name == "run" || name == "ps"), "{names:?}");
         let stop = verbs.iter().find(|verb| verb.names[0] == "stop").unwrap();
-        assert_eq!((stop.which, stop.position), (CompletionScope::Live, Some((1, true))));
+        assert_eq!((stop.which, stop.position), ("live", Some((1, true))));
         assert!(stop.valued.iter().any(|flag| flag == "--grace"), "{stop:?}");
         assert!(!stop.valued.iter().any(|flag| flag == "--all"), "{stop:?}");
     }
