@@ -20,7 +20,9 @@ const ALLOWED: &[&str] = &[
     "serde_core",
     "serde_derive",
     "serde_ignored",
-    // Of use while building only.
+    // Suggestions for misspelled names in kennel-types. It has no dependencies of its own.
+    "strsim",
+    // Used only while building.
     "proc-macro2",
     "quote",
     "syn",

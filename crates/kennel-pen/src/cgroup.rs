@@ -50,7 +50,6 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLO
 /// How often to retry a name that a sweep has just claimed.
 const TRIES: u32 = 1000;
 
-/// The cgroup of one pen.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     base: Arc<OwnedFd>,
@@ -93,7 +92,6 @@ impl Reserved {
     }
 }
 
-/// The result of an attempt to remove the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum CgroupRemoval {
@@ -191,17 +189,14 @@ impl Cgroup {
     /// Kills the processes in the folder and below one by one. A process whose first thread has ended is
     /// listed, but [`Self::kill`] does not reach its other threads: it signals only the dead thread.
     pub(crate) fn kill_each(&self) -> io::Result<()> {
-        let handles: Vec<_> = self
-            .pids()?
-            .into_iter()
-            .map(|pid| pidfd::open(pid).map(|handle| handle.map(|handle| (pid, handle))))
-            .collect::<io::Result<Vec<_>>>()?;
+        let open = |pid| pidfd::open(pid).map(|handle| handle.map(|handle| (pid, handle)));
+        let handles = self.pids()?.into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
         // A pid that is still listed was not reused while the pidfd was opened, or the pidfd is of a dead
         // process, and the signal reaches nothing.
         let still_there = self.pids()?;
         for (pid, handle) in handles.into_iter().flatten() {
             if still_there.contains(&pid) {
-                let _told_by_who_is_left = pidfd::send(handle, Signal::KILL)?;
+                let _reported_if_it_survives = pidfd::send(handle, Signal::KILL)?;
             }
         }
         Ok(())
@@ -263,7 +258,6 @@ impl Cgroup {
         Ok(self.read("memory.events")?.and_then(|text| field(&text, "oom_kill")))
     }
 
-    /// Sets a limit.
     pub(crate) fn set(&self, setting: &CgroupSetting) -> Result<(), CallError> {
         let CgroupSetting { file, text, may_lack, .. } = setting;
         let at = |error: CallError| error.on(self.path.join(file).display());
@@ -279,17 +273,18 @@ impl Cgroup {
     }
 
     fn read(&self, file: &str) -> io::Result<Option<String>> {
-        let fd = match rustix::fs::openat(
-            &self.folder,
-            file,
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        ) {
-            Err(Errno::NOENT | Errno::NODEV) => return Ok(None),
-            other => other?,
-        };
-        io::read_to_string(std::fs::File::from(fd)).map(Some)
+        read_at(&self.folder, file)
     }
+}
+
+/// Reads a file of a cgroup's folder. Returns none if there is no such file.
+fn read_at(folder: &OwnedFd, file: &str) -> io::Result<Option<String>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let fd = match rustix::fs::openat(folder, file, flags, Mode::empty()) {
+        Err(Errno::NOENT | Errno::NODEV) => return Ok(None),
+        other => other?,
+    };
+    io::read_to_string(std::fs::File::from(fd)).map(Some)
 }
 
 /// Whether this name no longer refers to this folder.
@@ -319,13 +314,10 @@ fn subfolders(folder: &OwnedFd) -> io::Result<Vec<CString>> {
 
 /// Adds the pids in this one folder, without those below.
 fn add_pids(folder: &OwnedFd, pids: &mut Vec<i32>) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let fd = match rustix::fs::openat(folder, "cgroup.procs", flags, Mode::empty()) {
-        Err(Errno::NOENT | Errno::NODEV) => return Ok(()),
-        other => other?,
-    };
-    match io::read_to_string(std::fs::File::from(fd)) {
-        Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok())),
+    match read_at(folder, "cgroup.procs") {
+        Ok(text) => pids.extend(
+            text.iter().flat_map(|text| text.lines()).filter_map(|pid| pid.parse::<i32>().ok()),
+        ),
         // A threaded cgroup: its processes are listed in the nearest cgroup above that is not threaded.
         Err(error) if is(&error, Errno::OPNOTSUPP) || is(&error, Errno::NODEV) => {}
         Err(error) => return Err(error),

@@ -61,7 +61,6 @@ impl CgroupFiles for KernelFiles {
     }
 }
 
-/// The owner of a process in the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProcessOwner {
     Kennel,
@@ -71,7 +70,6 @@ pub(crate) enum ProcessOwner {
     Other(String),
 }
 
-/// What is known about a folder of pens.
 pub(crate) struct PenFolder<'a> {
     pub(crate) folder: &'a Path,
     /// Whether it is the root cgroup, which may have both processes and children with controllers.
@@ -87,7 +85,6 @@ pub(crate) struct PenFolder<'a> {
 }
 
 impl<'a> PenFolder<'a> {
-    /// Inspects this folder on this host.
     pub(crate) fn here(folder: &'a Path) -> Self {
         let by_root = rustix::process::geteuid().is_root();
         let has_systemd = Path::new("/run/systemd/system").exists();
@@ -209,13 +206,11 @@ fn ours(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<Vec<i32>, NoCo
     Ok(pids)
 }
 
-/// Whether a process is in the folder itself.
 fn is_inhabited(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<bool, NoController> {
     let inside = files.read(&place.file("cgroup.procs"));
     Ok(!inside.map_err(|error| failed("reading", &error))?.trim().is_empty())
 }
 
-/// Moves Kennel's own processes into the leaf.
 fn move_to_leaf(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<(), NoController> {
     let pids = ours(files, place)?;
     let leaf = place.file(SUPERVISOR);
@@ -231,8 +226,8 @@ fn move_to_leaf(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<(), No
     Ok(())
 }
 
-fn failed(step: &'static str, error: &io::Error) -> NoController {
-    NoController::Call { step, error: error.to_string() }
+fn failed(step: &str, error: &io::Error) -> NoController {
+    NoController::Call(format!("{step} failed: {error}"))
 }
 
 fn is(error: &io::Error, errno: Errno) -> bool {

@@ -42,15 +42,6 @@ const FREEZE: Duration = Duration::from_secs(2);
 /// After this many strikes on a cgroup that stays populated, processes may have left it.
 const CGROUP_ALONE: u32 = 4;
 
-/// What a strike has reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StrikeResult {
-    /// Processes that the previous strike had not reached.
-    NewOnes,
-    /// No new process, as far as is known.
-    SameOnes,
-}
-
 impl Pen {
     /// Kills every process in the pen until it is empty or the deadline passes. Strikes at least once.
     ///
@@ -70,28 +61,24 @@ impl Pen {
             if self.strikes == 0 {
                 self.note_oom_kills();
             }
-            let hit = self.strike(self.strikes)?;
+            let new = self.strike(self.strikes)?;
             self.strikes = self.strikes.saturating_add(1);
             // New processes must be killed at once. Processes that were killed before need time to exit.
-            pause = if hit == StrikeResult::NewOnes {
-                FIRST_PAUSE
-            } else {
-                (pause * 2).min(LAST_PAUSE)
-            };
+            pause = if new { FIRST_PAUSE } else { (pause * 2).min(LAST_PAUSE) };
             self.await_progress(deadline.min(Instant::now() + pause))?;
         }
     }
 
-    /// One round of KILL.
-    fn strike(&mut self, earlier: u32) -> io::Result<StrikeResult> {
+    /// One round of KILL. Returns whether it reached processes that the last one had not, if that is known.
+    fn strike(&mut self, earlier: u32) -> io::Result<bool> {
         if let Some(init) = self.namespace {
             init.signal_others(Signal::KILL)?;
-            return Ok(StrikeResult::SameOnes);
+            return Ok(false);
         }
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill()?;
             if earlier < CGROUP_ALONE && cgroup.populated()? {
-                return Ok(StrikeResult::SameOnes);
+                return Ok(false);
             }
         }
         if earlier >= QUIET_TREE {
@@ -103,7 +90,7 @@ impl Pen {
         let new = round.sent.iter().any(|mark| !self.struck.contains(mark));
         self.struck = round.sent.into_iter().collect();
         self.refused = round.refused;
-        Ok(if new { StrikeResult::NewOnes } else { StrikeResult::SameOnes })
+        Ok(new)
     }
 
     /// Reaps until the pen is empty or `until`. A process that is exiting on another core takes time, and

@@ -14,16 +14,18 @@ use std::time::{Duration, Instant};
 /// The grace of processes that the agent left behind: their linger is already over.
 pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
-/// How far the end of a pen has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndPhase {
     /// The end was not requested.
     Running,
     /// The agent has exited, and the processes that it left may go on for a while.
-    Lingering { until: Instant },
+    Lingering {
+        until: Instant,
+    },
     /// TERM was sent, and KILL follows then.
-    Stopping { until: Instant },
-    /// KILL is sent until the pen is empty.
+    Stopping {
+        until: Instant,
+    },
     Killing,
 }
 
@@ -32,9 +34,7 @@ pub(crate) enum EndPhase {
 pub(crate) enum EndStep {
     /// Wait until then, or until something happens.
     Wait(Option<Instant>),
-    /// Send TERM to every process.
     Terminate,
-    /// Kill every process, until the pen is empty.
     Kill,
 }
 
@@ -77,7 +77,6 @@ impl EndPolicy {
         }
     }
 
-    /// Requests the end at once.
     pub(crate) fn kill(&mut self) {
         self.phase = EndPhase::Killing;
         self.terminate = false;

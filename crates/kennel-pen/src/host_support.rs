@@ -26,27 +26,15 @@ pub enum NoCgroup {
     /// No cgroup v2 file system is mounted.
     #[error("no cgroup v2 file system is mounted")]
     NotMounted,
-    /// The cgroup of this process is outside the visible hierarchy.
-    #[error("the cgroup {path} of this process is not below the mount at {mount}")]
-    NotVisible {
-        /// The path in `/proc/self/cgroup`.
-        path: String,
-        /// The mount point of cgroup v2.
-        mount: PathBuf,
-    },
+    /// The cgroup of this process, which is outside the visible hierarchy, and the mount point of that.
+    #[error("the cgroup {0} of this process is not below the mount at {1}")]
+    NotVisible(String, PathBuf),
     /// systemd owns the root of the hierarchy, so other programs may not create folders there.
     #[error("this process is in the root cgroup, which belongs to systemd")]
     RootOfSystemd,
     /// A step of the trial failed.
-    #[error("{step} in {folder} failed: {error}")]
-    Trial {
-        /// The step.
-        step: &'static str,
-        /// The folder.
-        folder: PathBuf,
-        /// The kernel's error.
-        error: String,
-    },
+    #[error("{0}")]
+    Trial(String),
 }
 
 /// What this host supports for pens of this process.
@@ -158,9 +146,7 @@ pub fn cgroup_mount() -> Option<PathBuf> {
 
 /// (root, mount point) of each cgroup v2 mount.
 fn mounts() -> Vec<(String, PathBuf)> {
-    let Ok(text) = fs::read_to_string("/proc/self/mountinfo") else {
-        return Vec::new();
-    };
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     text.lines().filter_map(parse_mount).collect()
 }
 
@@ -206,7 +192,7 @@ fn find_base() -> Result<PathBuf, NoCgroup> {
     mounts
         .iter()
         .find_map(|(root, point)| below(&own, root).map(|path| point.join(path)))
-        .ok_or(NoCgroup::NotVisible { path: own, mount })
+        .ok_or(NoCgroup::NotVisible(own, mount))
 }
 
 /// `own` relative to the mount's `root`, if it is below it.
@@ -217,7 +203,7 @@ fn below(own: &str, root: &str) -> Option<PathBuf> {
 }
 
 fn failed_trial(step: &'static str, folder: &Path) -> impl Fn(CallError) -> NoCgroup {
-    move |error| NoCgroup::Trial { step, folder: folder.to_owned(), error: error.to_string() }
+    move |error| NoCgroup::Trial(format!("{step} in {} failed: {error}", folder.display()))
 }
 
 fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {

@@ -1,10 +1,9 @@
 //! Starting a command in a pen, in two steps: [`Pen::launch`] creates its process, which waits behind a
 //! gate; [`GatedAgent::open`] lets it become the program. In between, its identity can be recorded.
 
-use std::borrow::Cow;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr};
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -41,20 +40,9 @@ pub enum LaunchError {
     /// A call of Kennel itself failed.
     #[error("can't start the program")]
     Call(#[from] CallError),
-    /// Text with a NUL byte can't be passed to a program.
-    #[error("{what} {value:?} has a NUL byte in it")]
-    Nul {
-        /// Argument, variable, folder or program.
-        what: Cow<'static, str>,
-        /// The text.
-        value: OsString,
-    },
-    /// A variable's name is empty or has a `=` in it.
-    #[error("invalid variable name {name:?}: expected a name without =")]
-    VariableName {
-        /// The name.
-        name: OsString,
-    },
+    /// An argument, a variable or a path can't be passed to a program.
+    #[error("{0}")]
+    Invalid(String),
     /// The pen already has an agent.
     #[error("the pen already has an agent")]
     Occupied,
@@ -128,22 +116,27 @@ fn start<'a>(
             continue; // inherited from an outer session; this session's cookie replaces it
         }
         if variable.is_empty() || variable.as_encoded_bytes().contains(&b'=') {
-            return Err(LaunchError::VariableName { name: variable.clone() });
+            let text = format!("invalid variable name {variable:?}: expected a name without =");
+            return Err(LaunchError::Invalid(text));
         }
         let mut pair = variable.clone();
         pair.push("=");
         pair.push(value);
-        env.push(c_string("variable", pair)?);
+        env.push(c_string("variable", &pair)?);
     }
     for (variable, value) in cookie {
-        env.push(c_string("variable", format!("{variable}={value}").into())?);
+        env.push(c_string("variable", format!("{variable}={value}").as_ref())?);
     }
-    let argv = command.argv.iter().map(|arg| c_string("argument", arg.clone()));
+    let argv = command.argv.iter().map(|arg| c_string("argument", arg));
     Ok(ChildSpec {
-        path: c_string("program", path.as_os_str().to_owned())?,
+        path: c_string("program", path.as_os_str())?,
         argv: argv.collect::<Result<_, _>>()?,
         env,
-        folder: command.folder.as_ref().map(|path| c_string("folder", path.into())).transpose()?,
+        folder: command
+            .folder
+            .as_ref()
+            .map(|path| c_string("folder", path.as_ref()))
+            .transpose()?,
         umask: command.umask,
         limits: command.limits.clone(),
         streams: agent.borrow(),
@@ -152,11 +145,9 @@ fn start<'a>(
     })
 }
 
-fn c_string(what: &'static str, text: OsString) -> Result<CString, LaunchError> {
-    CString::new(text.into_vec()).map_err(|error| LaunchError::Nul {
-        what: what.into(),
-        value: OsString::from_vec(error.into_vec()),
-    })
+fn c_string(what: &str, text: &OsStr) -> Result<CString, LaunchError> {
+    CString::new(text.as_bytes())
+        .map_err(|_| LaunchError::Invalid(format!("{what} {text:?} has a NUL byte in it")))
 }
 
 impl GatedAgent<'_> {

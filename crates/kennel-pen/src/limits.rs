@@ -80,7 +80,6 @@ impl PenLimits {
         self.settings().is_empty()
     }
 
-    /// The files to write, in this order.
     pub(crate) fn settings(&self) -> Vec<CgroupSetting> {
         let mut settings = Vec::new();
         let mut set = |controller, file, text: String, may_lack| {
@@ -181,13 +180,8 @@ pub enum NoController {
         name: String,
     },
     /// A call failed.
-    #[error("{step} failed: {error}")]
-    Call {
-        /// The step.
-        step: &'static str,
-        /// The kernel's error.
-        error: String,
-    },
+    #[error("{0}")]
+    Call(String),
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,7 @@ use crate::name::PenName;
 use crate::process::PenProcess;
 use crate::slot::{PenSlot, settle, slot, take_slot};
 use crate::status::Status;
-use crate::subtree::{self, ProcessKey, WalkStep};
+use crate::subtree::{self, ProcessKey};
 
 /// Why a pen could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -398,7 +399,7 @@ impl Pen {
         let mut pids = Vec::new();
         subtree::walk(&self.others, |found| {
             pids.push(found.mark.pid);
-            Ok(WalkStep::On)
+            Ok(ControlFlow::Continue(()))
         })?;
         if let Some(cgroup) = &self.cgroup {
             pids.extend(cgroup.pids()?);

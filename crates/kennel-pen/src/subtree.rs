@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
@@ -24,30 +25,18 @@ pub(crate) struct ProcessKey {
     birth: Birth,
 }
 
-/// A descendant, with a pidfd.
 pub(crate) struct FoundProcess {
     pub(crate) mark: ProcessKey,
     pub(crate) pidfd: OwnedFd,
 }
 
-/// The result of one round of signals.
 #[derive(Debug, Default)]
 pub(crate) struct SignalRound {
-    /// The processes that the signal was sent to.
     pub(crate) sent: Vec<ProcessKey>,
     /// The processes that this process is not permitted to signal.
     pub(crate) refused: Vec<ProcessKey>,
 }
 
-/// Whether a walk continues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum WalkStep {
-    On,
-    Enough,
-}
-
-/// Opens the process with this pid.
 pub(crate) fn open(pid: i32) -> io::Result<Option<FoundProcess>> {
     let Some(pidfd) = pidfd::open(pid)? else {
         return Ok(None);
@@ -139,7 +128,7 @@ pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
 /// missed, so repeat the walk.
 pub(crate) fn walk(
     others: &HashSet<ProcessKey>,
-    mut visit: impl FnMut(&FoundProcess) -> io::Result<WalkStep>,
+    mut visit: impl FnMut(&FoundProcess) -> io::Result<ControlFlow<()>>,
 ) -> io::Result<()> {
     let me = rustix::process::getpid().as_raw_pid();
     let mut seen = others.clone();
@@ -166,7 +155,7 @@ pub(crate) fn walk(
             if !below.is_empty() {
                 pending.push((below, Some(child.mark)));
             }
-            if visit(&child)? == WalkStep::Enough {
+            if visit(&child)?.is_break() {
                 return Ok(());
             }
         }
@@ -202,10 +191,16 @@ pub(crate) fn signal(
                 SignalDelivery::NotPermitted => round.refused.push(found.mark),
             }
         }
-        let late = deadline.is_some_and(|deadline| deadline <= Instant::now());
-        Ok(if late { WalkStep::Enough } else { WalkStep::On })
+        Ok(until(deadline))
     })?;
     Ok(round)
+}
+
+fn until(deadline: Option<Instant>) -> ControlFlow<()> {
+    match deadline {
+        Some(deadline) if deadline <= Instant::now() => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
 }
 
 /// Sends HUP to every descendant that ignores TERM.
@@ -215,7 +210,7 @@ pub(crate) fn hang_up(others: &HashSet<ProcessKey>, deadline: Instant) -> io::Re
             // A process that can't be signalled is reported when the grace is over.
             let _sent = pidfd::send(&found.pidfd, Signal::HUP)?;
         }
-        Ok(if deadline <= Instant::now() { WalkStep::Enough } else { WalkStep::On })
+        Ok(until(Some(deadline)))
     })
 }
 

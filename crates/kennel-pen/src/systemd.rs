@@ -12,18 +12,14 @@ use rustix::process::Uid;
 
 /// How long the answer may take: it comes from a process of the same user on the same machine.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The maximum length of an answer.
 const LONGEST: usize = 64 * 1024;
 /// The alignment of D-Bus values.
 const ALIGNED: usize = 8;
 
-/// The manager's answer about a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Delegation {
-    /// The unit is delegated.
     Given,
-    /// The unit is not delegated.
     Kept,
     /// There is no answer.
     Unknown,

@@ -107,7 +107,6 @@ pub(crate) struct ChildOrders {
     pub(crate) fail: (u32, i32),
 }
 
-/// The kernel's `sigaction`.
 #[repr(C)]
 struct KernelAction {
     handler: usize,

@@ -13,7 +13,7 @@ use crate::os::home::JOURNAL;
 
 /// Passes one item of a journal to the reader of the agent's output.
 pub fn read_item(
-    item: &JournalItem<'_>,
+    item: &JournalItem<&[u8]>,
     reader: &mut OutputReader,
     handle: &mut dyn FnMut(AgentEvent<'_>),
 ) {

@@ -1,72 +1,72 @@
-//! What is typed, on its way to the agent: never more at once than its keeper takes.
+//! Input on its way to the agent: never more at once than the keeper accepts.
 
 use std::collections::VecDeque;
 
 use crate::protocol::{KeeperRequest, LONGEST_INPUT};
 
-/// The most that is on its way, without a word from the keeper that it went on to the agent.
+/// The maximum number of bytes that the keeper has not yet passed on to the agent.
 const WINDOW: usize = 4 * LONGEST_INPUT;
-/// When this much waits, no more is read.
+/// When this many bytes are queued, no more are read.
 const ENOUGH: usize = 64 * 1024;
 
-/// The queue.
+/// The queue of input.
 #[derive(Debug, Default)]
 pub struct TypedInput {
-    waiting: VecDeque<u8>,
-    on_its_way: usize,
-    /// Nothing more comes.
+    queue: VecDeque<u8>,
+    /// The number of bytes that were sent and not yet passed on to the agent.
+    in_flight: usize,
     ended: bool,
-    /// And the keeper was told.
-    told: bool,
+    /// Whether the keeper knows the end, or need not know it.
+    end_sent: bool,
 }
 
 impl TypedInput {
     /// Whether more should be read.
     #[must_use]
     pub fn wants_more(&self) -> bool {
-        !self.ended && self.waiting.len() < ENOUGH
+        !self.ended && self.queue.len() < ENOUGH
     }
 
-    /// More was typed.
+    /// Adds input.
     pub fn add(&mut self, bytes: &[u8]) {
-        self.waiting.extend(bytes);
+        self.queue.extend(bytes);
     }
 
-    /// That was all; with `tell` the agent shall know.
-    pub fn end(&mut self, tell: bool) {
+    /// Ends the input. With `close` the agent's standard input is closed.
+    pub fn end(&mut self, close: bool) {
         self.ended = true;
-        self.told |= !tell;
+        self.end_sent |= !close;
     }
 
-    /// So much went on to the agent; maybe that of somebody else who types.
+    /// Notes that this many bytes were passed on to the agent, possibly those of another client.
     pub fn taken(&mut self, bytes: u32) {
-        self.on_its_way = self.on_its_way.saturating_sub(bytes as usize);
+        self.in_flight = self.in_flight.saturating_sub(bytes as usize);
     }
 
-    /// Nothing that was sent was taken, and what waits is not wanted either.
+    /// Notes that the keeper refused input. What is queued is dropped too.
     pub fn refused(&mut self) {
-        self.on_its_way = 0;
-        self.waiting.clear();
+        self.in_flight = 0;
+        self.queue.clear();
     }
 
     /// The next request to the keeper, if one may be sent now.
     #[must_use]
     pub fn next(&self) -> Option<KeeperRequest> {
-        let room = WINDOW.saturating_sub(self.on_its_way).min(LONGEST_INPUT);
-        if self.waiting.is_empty() {
-            return (self.ended && !self.told).then_some(KeeperRequest::CloseInput);
+        let room = WINDOW.saturating_sub(self.in_flight).min(LONGEST_INPUT);
+        if self.queue.is_empty() {
+            return (self.ended && !self.end_sent).then_some(KeeperRequest::CloseInput);
         }
-        (room > 0).then(|| KeeperRequest::Input(self.waiting.iter().copied().take(room).collect()))
+        (room > 0).then(|| KeeperRequest::Input(self.queue.iter().copied().take(room).collect()))
     }
 
-    /// It was sent.
+    /// Notes that a request was sent.
     pub fn sent(&mut self, request: &KeeperRequest) {
         match request {
             KeeperRequest::Input(bytes) => {
-                self.waiting.drain(..bytes.len());
-                self.on_its_way += bytes.len();
+                self.queue.drain(..bytes.len());
+                self.in_flight += bytes.len();
             }
-            _ => self.told = true,
+            _ => self.end_sent = true,
         }
     }
 }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_on_its_way_than_the_keeper_takes() {
+    fn no_more_is_in_flight_than_the_keeper_accepts() {
         let mut input = TypedInput::default();
         input.add(&[b'x'; WINDOW + 100]);
         assert_eq!(send_all(&mut input).len(), 4);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_comes_last_and_once() {
+    fn the_end_is_sent_last_and_once() {
         let mut input = TypedInput::default();
         input.add(b"ab");
         input.end(true);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_not_sent_again() {
+    fn refused_input_is_not_sent_again() {
         let mut input = TypedInput::default();
         input.add(&[b'x'; 3 * WINDOW]);
         send_all(&mut input);

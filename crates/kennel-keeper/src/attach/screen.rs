@@ -1,5 +1,5 @@
-//! What a terminal shows, as far as one who comes later must know it: its modes, and the output since the
-//! screen was last cleared.
+//! What a terminal shows, for clients that attach later: its modes, and the output since the screen was last
+//! cleared.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,19 +7,18 @@ use std::io;
 use super::sequence::{Control, Splitter, TextPiece};
 use crate::journal::{JournalItem, JournalReader, STDERR};
 
-/// How far back a screen is looked for.
+/// The maximum amount of output that is searched for the last clear.
 const FAR_BACK: u64 = 8 * 1024 * 1024;
-
-/// The most output that is shown again if the screen was never cleared.
+/// The maximum amount of output that is shown again if the screen was never cleared.
 const TAIL: usize = 64 * 1024;
-/// The most if it was.
+/// The maximum if it was.
 const SINCE_CLEARED: usize = 1024 * 1024;
 
-/// Modes that switch to another screen and back.
+/// Modes that switch to the alternate screen and back.
 const OTHER_SCREEN: [u16; 3] = [47, 1047, 1049];
-/// Modes that are on to begin with: lines wrap, and the cursor is shown.
+/// Modes that are on by default: line wrap, and the visible cursor.
 const ON_AT_FIRST: [u16; 2] = [7, 25];
-/// Modes that say nothing about the state: saving the cursor, and screens that are shown at once.
+/// Modes without a lasting effect: saving the cursor, and synchronized updates.
 const NO_STATE: [u16; 2] = [1048, 2026];
 
 /// The modes that a program has set on a terminal.
@@ -27,16 +26,15 @@ const NO_STATE: [u16; 2] = [1048, 2026];
 pub struct Modes {
     private: BTreeMap<u16, bool>,
     keypad: bool,
-    /// The kitty keyboard protocol: flags that were pushed.
+    /// The pushed flags of the kitty keyboard protocol.
     keyboard: Vec<String>,
-    /// How xterm is to tell modified keys.
+    /// How xterm encodes modified keys.
     modified_keys: Option<String>,
     scroll_region: bool,
 }
 
 impl Modes {
-    /// Notes what a sequence changes.
-    pub fn note(&mut self, sequence: &[u8]) {
+    fn note(&mut self, sequence: &[u8]) {
         match sequence {
             b"\x1bc" => *self = Self::default(),
             b"\x1b=" => self.keypad = true,
@@ -74,7 +72,7 @@ impl Modes {
         }
     }
 
-    /// Whether arrow keys are to be sent in the way of applications.
+    /// Whether arrow keys are sent as application cursor keys.
     #[must_use]
     pub fn application_cursor(&self) -> bool {
         self.private.get(&1) == Some(&true)
@@ -84,16 +82,15 @@ impl Modes {
         OTHER_SCREEN.into_iter().find(|mode| self.private.get(mode) == Some(&true))
     }
 
-    /// Modes that are not as they are at first, but for the screen.
+    /// The modes that differ from the defaults, apart from the alternate screen.
     fn changed(&self) -> impl Iterator<Item = (u16, bool)> {
         let changed = |(mode, on): &(u16, bool)| *on != ON_AT_FIRST.contains(mode);
         let modes = self.private.iter().map(|(mode, on)| (*mode, *on));
         modes.filter(changed).filter(|(mode, _)| !OTHER_SCREEN.contains(mode))
     }
 
-    /// What brings a terminal at rest into these modes.
-    #[must_use]
-    pub fn enter(&self) -> String {
+    /// The sequences that set these modes on a terminal with default modes.
+    fn enter(&self) -> String {
         let mut out = String::new();
         if let Some(mode) = self.other_screen() {
             out += &format!("\x1b[?{mode}h");
@@ -113,7 +110,7 @@ impl Modes {
         out
     }
 
-    /// What brings a terminal in these modes back to rest; nothing if it is.
+    /// The sequences that reset a terminal with these modes to the defaults.
     #[must_use]
     pub fn leave(&self) -> String {
         let mut out = String::new();
@@ -130,7 +127,7 @@ impl Modes {
             out += "\x1b[>4m";
         }
         if self.scroll_region {
-            // It moves the cursor, which stays where it is for the shell.
+            // A reset of the region moves the cursor, which must stay where it is.
             out += "\x1b7\x1b[r\x1b8";
         }
         if let Some(mode) = self.other_screen() {
@@ -143,16 +140,16 @@ impl Modes {
     }
 }
 
-/// Keeps track of the modes in output as it is shown.
+/// Tracks the modes in output that is shown.
 #[derive(Debug, Default)]
 pub struct ScreenTracker {
     splitter: Splitter,
-    /// As they are by now.
+    /// The current modes.
     pub modes: Modes,
 }
 
 impl ScreenTracker {
-    /// Takes in output that is shown.
+    /// Processes output that is shown.
     pub fn look(&mut self, output: &[u8]) {
         let modes = &mut self.modes;
         self.splitter.feed(output, |piece| {
@@ -163,9 +160,9 @@ impl ScreenTracker {
     }
 }
 
-/// Gathers what must be shown to one who comes now.
+/// Collects the output to show to a client that attaches.
 #[derive(Debug, Default)]
-pub struct ScreenReplay {
+struct ScreenReplay {
     splitter: Splitter,
     modes: Modes,
     shown: Vec<u8>,
@@ -173,8 +170,7 @@ pub struct ScreenReplay {
 }
 
 impl ScreenReplay {
-    /// Takes in past output.
-    pub fn feed(&mut self, output: &[u8]) {
+    fn feed(&mut self, output: &[u8]) {
         let Self { splitter, modes, shown, cleared } = self;
         splitter.feed(output, |piece| match piece {
             TextPiece::Text(text) => shown.extend(text),
@@ -189,36 +185,37 @@ impl ScreenReplay {
                 }
             }
         });
-        let limit = if self.cleared { SINCE_CLEARED } else { TAIL };
-        if self.shown.len() > 2 * limit {
-            self.forget_all_but(limit);
+        if self.shown.len() > 2 * self.limit() {
+            self.shorten();
         }
     }
 
-    /// The beginning of a line is the best place to begin.
-    fn forget_all_but(&mut self, length: usize) {
-        let from = self.shown.len().saturating_sub(length);
+    fn limit(&self) -> usize {
+        if self.cleared { SINCE_CLEARED } else { TAIL }
+    }
+
+    /// Shortens the output to the limit, preferably at the beginning of a line.
+    fn shorten(&mut self) {
+        let from = self.shown.len().saturating_sub(self.limit());
         let line =
             self.shown[from..].iter().position(|byte| *byte == b'\n').map(|at| from + at + 1);
         self.shown.drain(..line.unwrap_or(from));
     }
 
-    /// What to show, and the modes that it leaves the terminal in.
-    #[must_use]
-    pub fn finish(mut self) -> (Vec<u8>, ScreenTracker) {
-        let limit = if self.cleared { SINCE_CLEARED } else { TAIL };
-        if self.shown.len() > limit {
-            self.forget_all_but(limit);
+    /// The output to show, and a tracker with the resulting modes.
+    fn finish(mut self) -> (Vec<u8>, ScreenTracker) {
+        if self.shown.len() > self.limit() {
+            self.shorten();
         }
         let mut out = self.modes.enter().into_bytes();
         out.extend(self.shown);
-        // A sequence that is not whole yet goes on where it was.
+        // An incomplete sequence is continued by later output.
         out.extend(self.splitter.waiting());
         (out, ScreenTracker { splitter: self.splitter, modes: self.modes })
     }
 }
 
-/// What is on the screen of the session with this journal, up to its present end, where the reader is then.
+/// What the screen of the session with this journal shows now. Afterwards the reader is at the journal's end.
 pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTracker)> {
     let mut replay = ScreenReplay::default();
     let from = reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK));
@@ -232,7 +229,7 @@ pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTrack
     }
 }
 
-/// Whether what was shown before does not matter any more.
+/// Whether earlier output is no longer visible.
 fn clears(sequence: &[u8]) -> bool {
     if sequence == b"\x1bc" {
         return true;
@@ -244,13 +241,13 @@ fn clears(sequence: &[u8]) -> bool {
     })
 }
 
-/// Whether the terminal would answer: the answer would reach a program that has long forgotten the question.
+/// Whether the terminal would answer. The program no longer expects that answer.
 fn asks(sequence: &[u8]) -> bool {
     if let Some(control) = Control::parse(sequence) {
         return match (control.private, control.intermediate, control.last) {
             (_, [], b'c' | b'n') | (Some(b'?'), [], b'u' | b'm') | (Some(b'>'), [], b'q') => true,
             (_, b"$", b'p') => true,
-            // Size and position of the window; what is not above 10 is an order.
+            // Size and position of the window. Numbers up to 10 are commands.
             (None, [], b't') => control.numbers().next().is_some_and(|number| number > 10),
             (Some(b'?'), [], b'S') => true,
             _ => false,
@@ -265,12 +262,12 @@ fn asks(sequence: &[u8]) -> bool {
         || sequence == b"\x1bZ"
 }
 
-/// Output without what a terminal would answer to, for showing it to people again.
+/// Removes queries, which a terminal would answer, from output that is shown again.
 #[derive(Debug, Default)]
 pub struct QueryFilter(Splitter);
 
 impl QueryFilter {
-    /// The next output, without it.
+    /// Returns the next output without queries.
     pub fn filter(&mut self, output: &[u8]) -> Vec<u8> {
         let mut shown = Vec::with_capacity(output.len());
         self.0.feed(output, |piece| match piece {
@@ -301,28 +298,28 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_is_shown_as_it_was() {
+    fn the_output_of_a_shell_is_shown_unchanged() {
         assert_eq!(replay("$ ls\r\na b\r\n$ "), "$ ls\r\na b\r\n$ ");
     }
 
     #[test]
-    fn what_was_cleared_is_not_shown_again() {
+    fn cleared_output_is_not_shown_again() {
         assert_eq!(replay("old\x1b[H\x1b[2Jnew"), "\x1b[2Jnew");
         assert_eq!(replay("old\x1bcnew"), "\x1bcnew");
         assert_eq!(replay("a\x1b[Jb\x1b[1Jc"), "a\x1b[Jb\x1b[1Jc", "only the whole screen counts");
     }
 
     #[test]
-    fn a_full_screen_program_is_shown_on_its_screen_in_its_modes() {
+    fn a_full_screen_program_is_shown_on_the_alternate_screen_with_its_modes() {
         let output = "$ vim\r\n\x1b[?1049h\x1b[?1h\x1b=\x1b[?2004h\x1b[?25lfirst\x1b[?25h";
         assert_eq!(replay(output), format!("\x1b[?1049h\x1b[?1h\x1b[?2004h\x1b={}", &output[7..]));
-        // And one that has left it, back on the first screen.
+        // After it has left the alternate screen.
         let left = format!("{output}\x1b[?2004l\x1b[?1l\x1b>\x1b[?1049l$ ");
         assert_eq!(replay(&left), "\x1b[?1049l$ ");
     }
 
     #[test]
-    fn questions_to_the_terminal_are_not_asked_again() {
+    fn queries_to_the_terminal_are_not_repeated() {
         for question in [
             "\x1b[6n",
             "\x1b[c",
@@ -346,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_past_is_cut_at_a_line() {
+    fn long_output_is_shortened_at_a_line() {
         let output = "0123456789\r\n".repeat(30_000);
         let shown = replay(&output);
         assert!(shown.len() <= TAIL && shown.len() > TAIL - 100);
@@ -354,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_that_was_cut_goes_on_where_it_was() {
+    fn an_incomplete_sequence_is_continued() {
         let mut replay = ScreenReplay::default();
         replay.feed(b"a\x1b[?10");
         let (shown, mut tracker) = replay.finish();
@@ -364,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_are_left_in_order_and_a_terminal_at_rest_is_left_alone() {
+    fn modes_are_reset_in_order_and_default_modes_need_no_reset() {
         assert_eq!(modes("plain \x1b[31mtext\x1b[0m").leave(), "");
         assert_eq!(modes("\x1b[?25l\x1b[?25h\x1b[?1049h\x1b[?1049l").leave(), "");
         assert_eq!(

@@ -1,11 +1,10 @@
-//! The output of a program on a terminal, taken apart: text and control sequences.
+//! Splits the output of a program on a terminal into text and control sequences.
 
-/// A piece of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextPiece<'a> {
-    /// What is shown, line breaks and other single controls included.
+    /// Text, including line breaks and other single control characters.
     Text(&'a [u8]),
-    /// A whole control sequence, from its escape character on.
+    /// A complete control sequence, beginning with its escape character.
     Sequence(&'a [u8]),
 }
 
@@ -15,24 +14,23 @@ enum SplitterState {
     Text,
     /// After an escape character.
     Escape,
-    /// After `ESC` and some intermediate character, as in `ESC ( B`.
+    /// After `ESC` and an intermediate character, as in `ESC ( B`.
     Intermediate,
     /// After `ESC [`.
     Control,
-    /// In a string, which a bell ends if it is a command to the terminal's system (`ESC ]`).
+    /// In a string. A bell ends it if it began with `ESC ]`.
     String { bell: bool },
-    /// An escape character in a string: `\` after it ends it.
+    /// After an escape character in a string. A `\` ends the string.
     StringEscape { bell: bool },
 }
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
-/// Control characters by which a terminal gives a sequence up.
+/// Control characters that cancel a sequence.
 const CANCEL: [u8; 2] = [0x18, 0x1a];
-/// A sequence longer than this is passed on as text: it has an image in it, or is none.
+/// A sequence longer than this is treated as text: it contains an image, or is not a sequence.
 const LONGEST: usize = 64 * 1024;
 
-/// Takes output apart as it comes, in whatever pieces.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     state: SplitterState,
@@ -40,7 +38,7 @@ pub(super) struct Splitter {
 }
 
 impl Splitter {
-    /// Takes the next output apart. A sequence that is not whole yet waits for its end.
+    /// Splits the next output. An incomplete sequence waits for its end.
     pub(super) fn feed(&mut self, bytes: &[u8], mut sink: impl FnMut(TextPiece<'_>)) {
         let mut text_from = 0;
         for (at, &byte) in bytes.iter().enumerate() {
@@ -84,7 +82,7 @@ impl Splitter {
         }
     }
 
-    /// What waits for the end of its sequence.
+    /// The beginning of an incomplete sequence.
     pub(super) fn waiting(&self) -> &[u8] {
         &self.sequence
     }
@@ -94,7 +92,7 @@ impl Splitter {
         self.state = SplitterState::Text;
     }
 
-    /// What follows this byte of a sequence; nothing if it was the last.
+    /// The state after this byte of a sequence. Returns none if it was the last one.
     fn next_state(&self, byte: u8) -> Option<SplitterState> {
         if CANCEL.contains(&byte) {
             return None;
@@ -126,16 +124,13 @@ impl Splitter {
     }
 }
 
-/// A control sequence `ESC [`, taken apart.
+/// The parts of a control sequence `ESC [`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Control<'a> {
     /// `?`, `>`, `<` or `=` at its beginning.
     pub(super) private: Option<u8>,
-    /// Its numbers, as they are.
     pub(super) parameters: &'a str,
-    /// What stands before its last character.
     pub(super) intermediate: &'a [u8],
-    /// Its last character.
     pub(super) last: u8,
 }
 
@@ -153,7 +148,6 @@ impl<'a> Control<'a> {
         Some(Self { private, parameters: std::str::from_utf8(numbers).ok()?, intermediate, last })
     }
 
-    /// Its numbers.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u16> + use<'a> {
         self.parameters.split(';').filter_map(|number| number.parse().ok())
     }
@@ -177,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_taken_apart_the_same_way_however_it_is_cut() {
+    fn output_is_split_the_same_way_in_pieces_of_any_length() {
         let parts: [&[u8]; 10] = [
             b"text\n",
             b"\x1b[31;1m",

@@ -1,4 +1,4 @@
-//! What a writer asks of the file system: a seam, so that a test can make any call fail.
+//! The writer's calls to the file system, as a trait, so that a test can make any of them fail.
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -6,21 +6,18 @@ use std::io::{self, IoSlice};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-/// The calls.
 pub(super) trait Disk: Send + Debug {
-    /// Make a folder for its owner alone.
+    /// Creates a folder that only its owner can enter.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
-    /// Open for writing; made, if it is not there.
-    fn open(&self, path: &Path, make: bool) -> io::Result<File>;
-    /// Rename, over another one too.
+    /// Opens a file for writing.
+    fn open(&self, path: &Path, create: bool) -> io::Result<File>;
+    /// Renames a file, possibly over another one.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Remove.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Write both, one after the other, or a part of them; tells how much.
+    /// Writes both, one after the other. Returns how many bytes were written, possibly not all.
     fn write(&self, file: &File, head: &[u8], data: &[u8], at: u64) -> io::Result<usize>;
 }
 
-/// The true one.
 #[derive(Debug)]
 pub(super) struct TrueDisk;
 
@@ -29,9 +26,9 @@ impl Disk for TrueDisk {
         DirBuilder::new().mode(0o700).create(path)
     }
 
-    fn open(&self, path: &Path, make: bool) -> io::Result<File> {
-        // No truncation: what is there is written over.
-        OpenOptions::new().write(true).create(make).truncate(false).mode(0o600).open(path)
+    fn open(&self, path: &Path, create: bool) -> io::Result<File> {
+        // Existing content is overwritten, not truncated.
+        OpenOptions::new().write(true).create(create).truncate(false).mode(0o600).open(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

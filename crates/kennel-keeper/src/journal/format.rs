@@ -1,16 +1,12 @@
-//! Heads of segments and records, to and from bytes. Pure.
+//! The headers of segments and records as bytes.
 
 use super::seal::Seal;
 
-/// The most data in one record. More is split.
+/// The maximum length of the data of one record. More is split.
 pub const MAX_DATA: usize = 64 * 1024;
-/// The bytes before the records of a segment.
 pub(super) const SEGMENT_HEAD: usize = 48;
-/// The bytes before the data of a record.
 pub(super) const RECORD_HEAD: usize = 32;
-/// A whole gap record.
 pub(super) const GAP_RECORD: usize = RECORD_HEAD + 8;
-/// The longest record.
 pub(super) const LONGEST_RECORD: usize = RECORD_HEAD + MAX_DATA;
 
 const MAGIC: [u8; 8] = *b"KENNELJ1";
@@ -19,13 +15,13 @@ const UNKNOWN: u64 = u64::MAX;
 /// Why output is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossReason {
-    /// The journal reached its bound, and the oldest output was given up.
+    /// The journal reached its limit, and its oldest output was dropped.
     Dropped,
-    /// It could not be written: the disk was full, or failed.
+    /// The output could not be written: the disk was full, or failed.
     DiskFull,
-    /// The keeper was killed; what it had not written yet is gone, and nobody knows how much that was.
+    /// The keeper was killed before it wrote the output. It is unknown how much is missing.
     KeeperDied,
-    /// It was written, but is not there any more. A power cut does that.
+    /// The output was written but is missing now, for instance after a power cut.
     Damaged,
 }
 
@@ -41,7 +37,7 @@ impl std::fmt::Display for LossReason {
 }
 
 impl LossReason {
-    /// Its stable name.
+    /// The name in the API.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -52,32 +48,27 @@ impl LossReason {
         }
     }
 
-    fn code(self) -> u8 {
-        match self {
-            Self::Dropped => 0,
-            Self::DiskFull => 1,
-            Self::KeeperDied => 2,
-            Self::Damaged => 3,
-        }
-    }
-
+    /// The reason whose number in the journal is `code`.
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Dropped, Self::DiskFull, Self::KeeperDied, Self::Damaged]
-            .into_iter()
-            .find(|why| why.code() == code)
+        const ALL: [LossReason; 4] = [
+            LossReason::Dropped,
+            LossReason::DiskFull,
+            LossReason::KeeperDied,
+            LossReason::Damaged,
+        ];
+        ALL.into_iter().find(|why| *why as u8 == code)
     }
 }
 
-/// The head of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentHead {
-    /// Counts up from 1; also the file's name.
+    /// The number of the segment, from 1 on. It is also the name of the file.
     pub(super) sequence: u64,
     /// The offset of the first record.
     pub(super) start: u64,
     /// The time of the first record.
     pub(super) time_ms: u64,
-    /// Random, the same in all segments of a journal.
+    /// Random, and the same in all segments of a journal.
     pub(super) nonce: u64,
 }
 
@@ -95,7 +86,7 @@ impl SegmentHead {
         bytes
     }
 
-    /// Nothing if this is no head, or half of one.
+    /// Returns none if this is not a complete header.
     pub(super) fn decode(bytes: &[u8; SEGMENT_HEAD]) -> Option<Self> {
         let whole = bytes[..8] == MAGIC && get(bytes, 40) == Seal::new(0, 0).sum(&bytes[..40], &[]);
         whole.then(|| Self {
@@ -111,19 +102,14 @@ impl SegmentHead {
     }
 }
 
-/// What a record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordContent {
-    /// Output.
     Data {
-        /// Which stream it came from.
         stream: u8,
     },
-    /// A place where output is missing.
     Gap {
-        /// How much, if that is known.
+        /// The number of missing bytes, if it is known.
         lost: Option<u64>,
-        /// Why.
         why: LossReason,
     },
 }
@@ -131,16 +117,15 @@ pub(super) enum RecordContent {
 /// One record, without its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RecordHead {
-    /// Where in all output it begins.
     pub(super) offset: u64,
     pub(super) time_ms: u64,
     pub(super) content: RecordContent,
-    /// Its length in the file after the head.
+    /// The length of the data in the file.
     pub(super) length: usize,
 }
 
 impl RecordHead {
-    /// The head of a record of data.
+    /// The header of a data record.
     pub(super) fn data(
         seal: &Seal,
         offset: u64,
@@ -151,7 +136,7 @@ impl RecordHead {
         record_head(seal, offset, time_ms, [0, stream], data)
     }
 
-    /// A whole gap record.
+    /// A complete gap record.
     pub(super) fn gap(
         seal: &Seal,
         offset: u64,
@@ -161,17 +146,17 @@ impl RecordHead {
     ) -> [u8; GAP_RECORD] {
         let data = lost.unwrap_or(UNKNOWN).to_le_bytes();
         let mut bytes = [0; GAP_RECORD];
-        let head = record_head(seal, offset, time_ms, [1, why.code()], &data);
+        let head = record_head(seal, offset, time_ms, [1, why as u8], &data);
         bytes[..RECORD_HEAD].copy_from_slice(&head);
         bytes[RECORD_HEAD..].copy_from_slice(&data);
         bytes
     }
 
-    /// The record at the beginning of `bytes`, if it is whole and begins at `offset`.
+    /// The record at the start of `bytes`, if it is complete and has this offset.
     #[inline]
     pub(super) fn decode(seal: &Seal, offset: u64, bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<RECORD_HEAD>()?;
-        // First what is cheap: behind the last record there may be anything.
+        // Cheap checks first: any bytes may follow the last record.
         let length = u32::from_le_bytes([head[24], head[25], head[26], head[27]]) as usize;
         if get(head, 8) != offset || length > MAX_DATA {
             return None;
@@ -194,7 +179,7 @@ impl RecordHead {
         Some(Self { offset, time_ms: get(head, 16), content, length })
     }
 
-    /// Where in all output the next record begins.
+    /// The offset of the next record.
     pub(super) fn end(&self) -> u64 {
         self.offset.saturating_add(match self.content {
             RecordContent::Data { .. } => self.length as u64,
@@ -240,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_come_back() {
+    fn segment_headers_survive_the_round_trip() {
         let head = SegmentHead { sequence: 9, start: 1 << 40, time_ms: 17, nonce: 99 };
         let mut bytes = head.encode();
         assert_eq!(SegmentHead::decode(&bytes), Some(head));
@@ -249,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_and_only_in_their_place() {
+    fn a_record_is_read_only_at_its_own_offset() {
         let seal = Seal::new(3, 4);
         let mut bytes = RecordHead::data(&seal, 500, 7, 2, b"hello").to_vec();
         bytes.extend(b"hello and leftovers");
@@ -264,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_come_back() {
+    fn gaps_survive_the_round_trip() {
         let seal = Seal::new(3, 4);
         for (lost, why) in [
             (Some(70), LossReason::DiskFull),

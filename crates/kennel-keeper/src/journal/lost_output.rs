@@ -8,10 +8,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::protocol::{LOST_OUTPUT_ROOM, OUTCOME_FILE, OUTCOME_ROOM, checksum};
+use crate::protocol::{LOST_OUTPUT_ROOM, OUTCOME_FILE, OUTCOME_ROOM, seal, unseal};
 
-const MAGIC: [u8; 8] = *b"KUNTOLD1";
-const LENGTH: usize = 24;
+const MAGIC: u32 = 0x4b4c_4f31;
 const POSITION: u64 = (OUTCOME_ROOM - LOST_OUTPUT_ROOM) as u64;
 
 fn file_of(journal: &Path) -> PathBuf {
@@ -21,12 +20,7 @@ fn file_of(journal: &Path) -> PathBuf {
 /// Writes that this many bytes are missing at the end of the journal.
 pub(super) fn write(journal: &Path, bytes: u64) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(file_of(journal))?;
-    let mut note = [0; LENGTH];
-    note[..8].copy_from_slice(&MAGIC);
-    note[8..16].copy_from_slice(&bytes.to_le_bytes());
-    let sum = checksum(&note[..16]);
-    note[16..].copy_from_slice(&sum.to_le_bytes());
-    file.write_all_at(&note, POSITION)
+    file.write_all_at(&seal(MAGIC, &bytes.to_le_bytes()), POSITION)
 }
 
 /// Reads the note, if there is one.
@@ -35,15 +29,12 @@ pub(super) fn read(journal: &Path) -> io::Result<Option<u64>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
-    let mut note = [0; LENGTH];
+    let mut note = [0; LOST_OUTPUT_ROOM];
     match file.read_exact_at(&mut note, POSITION) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         read => read?,
     }
-    let (content, sum) = note.split_at(16);
-    let whole = content.starts_with(&MAGIC) && sum == checksum(content).to_le_bytes();
-    let bytes = content[8..].try_into().map(u64::from_le_bytes).map_err(io::Error::other)?;
-    Ok(whole.then_some(bytes))
+    Ok(unseal(MAGIC, &note).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes))
 }
 
 #[cfg(test)]
@@ -75,7 +66,7 @@ mod tests {
         let _file = OutcomeFile::reserve(&path).unwrap();
         write(&journal, 7).unwrap();
         let file = OpenOptions::new().write(true).open(&path).unwrap();
-        file.write_all_at(&[0; 4], POSITION + 20).unwrap();
+        file.write_all_at(&[0; 4], POSITION + 16).unwrap();
         assert_eq!(read(&journal).unwrap(), None);
         file.set_len(POSITION + 3).unwrap();
         assert_eq!(read(&journal).unwrap(), None);

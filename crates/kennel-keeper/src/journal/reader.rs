@@ -1,4 +1,4 @@
-//! Those that read a journal, while it is written or later.
+//! Reading a journal, while it is being written or later.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,57 +9,53 @@ use super::format::{LossReason, RecordContent};
 use super::lost_output;
 use super::segment::{Segment, Walk, sequences};
 
-/// What comes next in a journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The next item of a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum JournalItem<'a> {
+pub enum JournalItem<Data> {
     /// Output.
     Data {
-        /// Where in all output it begins.
+        /// Its offset.
         offset: u64,
         /// When it was read, in milliseconds since 1970.
         time_ms: u64,
-        /// Which stream it came from.
+        /// The stream that it was written to.
         stream: u8,
         /// At most [`MAX_DATA`](super::MAX_DATA) bytes.
-        data: &'a [u8],
+        data: Data,
     },
     /// Output is missing here.
     Gap {
-        /// Where in all output it begins.
+        /// Its offset.
         offset: u64,
-        /// How much, if that is known.
+        /// The number of missing bytes, if it is known.
         lost: Option<u64>,
-        /// Why.
+        /// The reason.
         why: LossReason,
     },
-    /// Nothing more for now. Ask again when there may be.
+    /// There is no more output yet.
     End,
 }
 
-/// [`JournalItem`], before its data is borrowed.
-enum ReadStep {
-    Data { offset: u64, time_ms: u64, stream: u8, data: Range<usize> },
-    Gap { offset: u64, lost: Option<u64>, why: LossReason },
-    End,
-}
+/// An item with the range of its data in the window of the walk.
+type ReadStep = JournalItem<Range<usize>>;
 
-/// Reads a journal from its files. The writer knows nothing of its readers.
+/// Reads a journal from its files. The writer does not know its readers.
 #[derive(Debug)]
 pub struct JournalReader {
     folder: PathBuf,
-    /// Where we are; nothing before the first segment was found.
+    /// None until the first segment was found.
     walk: Option<Walk>,
-    /// The offset of the next byte to hand out. What comes before is passed over.
+    /// The offset of the next byte to return. Earlier output is skipped.
     wanted: u64,
-    /// To be said first: something may have been dropped before the first item.
+    /// Whether to begin with a gap, since something may have been dropped before the first item.
     dropped_before: bool,
-    /// Whether it was said already that the end is missing.
-    told_untold: bool,
+    /// Whether the lost-output note was returned.
+    note_returned: bool,
 }
 
 impl JournalReader {
-    /// Open a journal at offset 0. A missing folder is an empty journal.
+    /// Opens a journal at offset 0. A missing folder is an empty journal.
     pub fn open(folder: &Path) -> io::Result<Self> {
         sequences(folder)?;
         Ok(Self {
@@ -67,16 +63,16 @@ impl JournalReader {
             walk: None,
             wanted: 0,
             dropped_before: false,
-            told_untold: false,
+            note_returned: false,
         })
     }
 
-    /// The offset of the oldest byte kept.
+    /// The offset of the oldest byte.
     pub fn start(&self) -> io::Result<u64> {
         Ok(self.following(0)?.map_or(0, |oldest| oldest.head.start))
     }
 
-    /// The offset after the newest byte. What was lost since and is not told yet does not count.
+    /// The offset after the newest byte. Lost bytes count only once their gap is written.
     pub fn end(&self) -> io::Result<u64> {
         let Some(newest) = self.newest_first()?.next().transpose()? else { return Ok(0) };
         let mut walk = Walk::over(newest);
@@ -84,15 +80,14 @@ impl JournalReader {
         Ok(walk.offset())
     }
 
-    /// The offset of the next byte that will be handed out.
+    /// The offset of the next byte that will be returned.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.wanted
     }
 
-    /// Go to an offset. What was dropped from there on is told as a gap; one beyond the end is waited for.
-    ///
-    /// A gap of unknown size has an offset but no length: it comes again for who seeks to that offset.
+    /// Moves to an offset. If output from there on was dropped, a gap follows. An offset beyond the end is
+    /// waited for. A gap of unknown size has no length, so it is returned again after a seek to its offset.
     pub fn seek(&mut self, offset: u64) -> io::Result<()> {
         let mut found = None;
         for segment in self.newest_first()? {
@@ -102,17 +97,19 @@ impl JournalReader {
                 break;
             }
         }
-        self.go_to(found, offset);
+        self.walk = found.map(Walk::over);
+        self.wanted = offset;
+        self.dropped_before = false;
         Ok(())
     }
 
-    /// Go to where the last `lines` lines begin, whatever their streams.
+    /// Moves to the beginning of the last `lines` lines of all streams.
     pub fn seek_tail(&mut self, lines: usize) -> io::Result<()> {
         if lines == 0 {
             let end = self.end()?;
             return self.seek(end);
         }
-        // Newlines still to be found, going back. One at the very end ends the last line.
+        // The number of newlines still to be found, backwards. One at the very end ends the last line.
         let mut left = lines;
         let mut last_byte_known = false;
         for segment in self.newest_first()? {
@@ -128,7 +125,7 @@ impl JournalReader {
                     let offset = after_newline(segment, newlines - left)?;
                     return self.seek(offset);
                 }
-                // Used anew meanwhile, so everything older is gone too.
+                // It was reused meanwhile, so everything older is gone too.
                 break;
             }
             left -= newlines;
@@ -137,7 +134,7 @@ impl JournalReader {
         self.seek(start)
     }
 
-    /// Go to where the last `lines` lines of some of the streams begin. Reads all that is kept.
+    /// Moves to the beginning of the last `lines` lines of some streams. This reads the whole journal.
     pub fn seek_tail_of(&mut self, lines: usize, wanted: impl Fn(u8) -> bool) -> io::Result<()> {
         let start = self.start()?;
         self.seek(start)?;
@@ -164,8 +161,8 @@ impl JournalReader {
         self.seek(begins.front().copied().unwrap_or(end))
     }
 
-    /// Go to the first output of that time or later. If older output was dropped, so that some of what was asked
-    /// for may be missing, a gap of unknown size comes first.
+    /// Moves to the first output of this time or later. If older output was dropped, so that some of it may
+    /// be missing, a gap of unknown size comes first.
     pub fn seek_since(&mut self, time_ms: u64) -> io::Result<()> {
         let mut oldest = None;
         for segment in self.newest_first()? {
@@ -187,10 +184,10 @@ impl JournalReader {
         Ok(())
     }
 
-    /// What comes next.
-    // Not an iterator: an item borrows, and there may be more after the end.
+    /// The next item.
+    // Not an iterator: an item borrows, and more may follow after the end.
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> io::Result<JournalItem<'_>> {
+    pub fn next(&mut self) -> io::Result<JournalItem<&[u8]>> {
         let step = self.step()?;
         Ok(match (step, &self.walk) {
             (ReadStep::Data { offset, time_ms, stream, data }, Some(walk)) => {
@@ -211,28 +208,28 @@ impl JournalReader {
             }
             let after = self.walk.as_ref().map_or(0, |walk| walk.segment().head.sequence);
             let Some(next) = self.following(after)? else { return self.step_at_end() };
-            // Now nothing is added to ours any more: what was, since we looked, still counts.
+            // From now on the current segment does not grow. It may have grown since the last look.
             if let Some(step) = self.step_in_segment()? {
                 return Ok(step);
             }
-            if let Some(gap) = self.move_on(next)? {
+            if let Some(gap) = self.continue_in(next)? {
                 return Ok(gap);
             }
         }
     }
 
-    /// Nothing more is in the journal. What could not even be told there may be told beside it.
+    /// The step at the end of the journal: a loss that could only be noted beside it.
     fn step_at_end(&mut self) -> io::Result<ReadStep> {
-        if self.told_untold {
+        if self.note_returned {
             return Ok(ReadStep::End);
         }
-        let untold = lost_output::read(&self.folder)?;
-        self.told_untold = untold.is_some();
+        let lost = lost_output::read(&self.folder)?;
+        self.note_returned = lost.is_some();
         let (offset, why) = (self.wanted, LossReason::DiskFull);
-        Ok(untold.map_or(ReadStep::End, |lost| ReadStep::Gap { offset, lost: Some(lost), why }))
+        Ok(lost.map_or(ReadStep::End, |_| ReadStep::Gap { offset, lost, why }))
     }
 
-    /// What comes next in our segment, as far as that is wanted.
+    /// The next step in the current segment.
     fn step_in_segment(&mut self) -> io::Result<Option<ReadStep>> {
         let Some(walk) = &mut self.walk else { return Ok(None) };
         while let Some(found) = walk.next()? {
@@ -253,7 +250,7 @@ impl JournalReader {
                 }
                 RecordContent::Data { stream } => {
                     self.wanted = record.end();
-                    // Less than the record's length, so it fits.
+                    // It is less than the record's length, so it fits.
                     let data = found.data.start + passed as usize..found.data.end;
                     let time_ms = record.time_ms;
                     return Ok(Some(ReadStep::Data { offset, time_ms, stream, data }));
@@ -263,8 +260,8 @@ impl JournalReader {
         Ok(None)
     }
 
-    /// On to the next segment; tells if something is missing in between.
-    fn move_on(&mut self, next: Segment) -> io::Result<Option<ReadStep>> {
+    /// Continues in the next segment. Returns a gap if something is missing in between.
+    fn continue_in(&mut self, next: Segment) -> io::Result<Option<ReadStep>> {
         let start = next.head.start;
         let why = match &self.walk {
             Some(walk) if walk.segment().is_kept()? => LossReason::Damaged,
@@ -282,13 +279,7 @@ impl JournalReader {
         Ok(Some(gap))
     }
 
-    fn go_to(&mut self, segment: Option<Segment>, offset: u64) {
-        self.walk = segment.map(Walk::over);
-        self.wanted = offset;
-        self.dropped_before = false;
-    }
-
-    /// The oldest segment after that sequence.
+    /// The oldest segment after this sequence.
     fn following(&self, after: u64) -> io::Result<Option<Segment>> {
         if let Some(next) = Segment::open(&self.folder, after + 1)? {
             return Ok(Some(next));
@@ -300,7 +291,7 @@ impl JournalReader {
                 break;
             }
         }
-        // The listing may have missed one that is there.
+        // The listing may have missed a segment.
         while let Some(lower) = found.as_ref().map(|segment| segment.head.sequence - 1)
             && lower > after
             && let Some(segment) = Segment::open(&self.folder, lower)?
@@ -347,6 +338,6 @@ fn after_newline(segment: Segment, mut before: usize) -> io::Result<u64> {
         }
         before -= passed;
     }
-    // Used anew meanwhile: what is left begins after it.
+    // It was reused meanwhile: what is left begins after it.
     Ok(walk.offset())
 }

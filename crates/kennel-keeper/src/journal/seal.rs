@@ -1,7 +1,7 @@
-//! The sum by which a record is known to be whole.
+//! The checksum of a record.
 //!
-//! It guards against halves and leftovers, and against an agent that prints what looks like a record; it is
-//! no signature. Sixteen bytes cost one multiplication, and four chains run side by side, so that a sum costs
+//! It detects incomplete records, remains of older ones, and output that looks like a record. It is not a
+//! signature. Sixteen bytes cost one multiplication, and four chains run in parallel, so a checksum costs
 //! much less than the copy into the page cache.
 
 /// The keys of one segment.
@@ -9,11 +9,10 @@
 pub(super) struct Seal([u64; 4]);
 
 impl Seal {
-    /// The seal of a segment of a journal.
     pub(super) fn new(nonce: u64, sequence: u64) -> Self {
         let mut state = nonce ^ sequence.wrapping_mul(0xA24B_AED4_963E_E407);
         Self(std::array::from_fn(|_| {
-            // splitmix64: neighbouring sequences get unlike keys.
+            // splitmix64: adjacent sequences get different keys.
             state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
             let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
             let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -21,7 +20,7 @@ impl Seal {
         }))
     }
 
-    /// The sum of a head and what follows it.
+    /// The checksum of a header and its data.
     #[inline]
     pub(super) fn sum(&self, head: &[u8], data: &[u8]) -> u64 {
         let [a, b, c, d] = self.0;
@@ -72,9 +71,9 @@ fn fold(left: u64, right: u64) -> u64 {
 mod tests {
     use super::Seal;
 
-    /// Every single bit of head, data, length, nonce and sequence changes the sum.
+    /// Every bit of header, data, length, nonce and sequence changes the checksum.
     #[test]
-    fn any_flipped_bit_shows() {
+    fn every_flipped_bit_is_detected() {
         let seal = Seal::new(7, 3);
         for length in [0, 1, 15, 16, 17, 63, 64, 65, 200] {
             let head = [5_u8; 24];
@@ -98,9 +97,9 @@ mod tests {
         }
     }
 
-    /// The sum is part of the format: journals of older keepers must stay readable.
+    /// The checksum is part of the format: journals of older keepers must stay readable.
     #[test]
-    fn stays_as_it_is() {
+    fn the_checksum_is_unchanged() {
         let data: Vec<u8> = (0..=255).collect();
         assert_eq!(Seal::new(1, 2).sum(&data[..24], &data), 995_392_489_613_720_998);
     }

@@ -1,4 +1,4 @@
-//! Segments as files, and the walk over the records of one.
+//! The files of segments, and the walk over the records of one segment.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,20 +10,17 @@ use super::format::{LONGEST_RECORD, RECORD_HEAD, RecordHead, SEGMENT_HEAD, Segme
 use super::reader::JournalReader;
 use super::seal::Seal;
 
-/// The file of a segment.
 pub(super) fn path_of(folder: &Path, sequence: u64) -> PathBuf {
     folder.join(format!("{sequence:08x}"))
 }
 
-/// The other way round. Eight digits last for hundreds of terabytes.
+/// Eight digits are enough for hundreds of terabytes.
 fn sequence_of(name: &str) -> Option<u64> {
     let digits = name.len() == 8 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     digits.then(|| u64::from_str_radix(name, 16).ok()).flatten()
 }
 
-/// The sequences in a folder, from old to new; none if there is no folder.
-///
-/// While files are renamed, one that is there may be missing here.
+/// The sequences in a folder, from old to new. A file that is renamed meanwhile may be missing.
 pub(super) fn sequences(folder: &Path) -> io::Result<Vec<u64>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -39,7 +36,7 @@ pub(super) fn sequences(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(found)
 }
 
-/// The room that a journal takes on the disk; none if it is not there.
+/// The disk space that a journal uses. A missing journal uses none.
 pub fn bytes_on_disk(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for sequence in sequences(folder)? {
@@ -53,19 +50,19 @@ pub fn bytes_on_disk(folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// What a journal holds at this moment.
+/// The extent of a journal at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
-    /// The offset of the oldest byte kept.
+    /// The offset of the oldest byte.
     pub start: u64,
     /// The offset after the newest byte.
     pub end: u64,
-    /// The room that it takes.
+    /// The disk space that it uses.
     pub bytes_on_disk: u64,
 }
 
 impl Recorded {
-    /// Look at a journal; one that is not there is empty.
+    /// Inspects a journal. A missing journal is empty.
     pub fn look(folder: &Path) -> io::Result<Self> {
         let reader = JournalReader::open(folder)?;
         let (start, end) = (reader.start()?, reader.end()?);
@@ -73,7 +70,7 @@ impl Recorded {
     }
 }
 
-/// A segment, open for reading. Its writer may use it anew at any moment.
+/// A segment that is open for reading. The writer may reuse it at any moment.
 #[derive(Debug)]
 pub(super) struct Segment {
     file: File,
@@ -81,7 +78,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Nothing if there is none of that sequence: not yet, not whole yet, or not any more.
+    /// Returns none if there is no segment of this sequence yet, or no longer.
     pub(super) fn open(folder: &Path, sequence: u64) -> io::Result<Option<Self>> {
         let file = match File::open(path_of(folder, sequence)) {
             Ok(file) => file,
@@ -92,7 +89,7 @@ impl Segment {
         Ok(head.map(|head| Self { file, head }))
     }
 
-    /// Is it neither used anew nor removed?
+    /// Whether it was neither reused nor removed.
     pub(super) fn is_kept(&self) -> io::Result<bool> {
         Ok(read_head(&self.file)? == Some(self.head) && self.file.metadata()?.nlink() > 0)
     }
@@ -113,39 +110,35 @@ fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     }
 }
 
-/// A record on the way.
 #[derive(Debug)]
-pub(super) struct FoundSegment {
+pub(super) struct FoundRecord {
     pub(super) record: RecordHead,
-    /// Where [`Walk::data`] finds its data.
+    /// The range for [`Walk::data`].
     pub(super) data: Range<usize>,
 }
 
-/// From record to record through one segment.
+/// A walk over the records of one segment.
 #[derive(Debug)]
 pub(super) struct Walk {
     segment: Segment,
     seal: Seal,
-    /// A copy of a part of the file. Records are judged in it, so that nothing changes under our hands.
+    /// A copy of a part of the file. Records are checked in the copy, which does not change meanwhile.
     window: Box<[u8]>,
-    /// How much of the window is filled.
     filled: usize,
-    /// Where in the file the window begins.
+    /// The position of the window in the file.
     window_at: u64,
-    /// Where in the file the next record begins.
+    /// The position of the next record in the file.
     position: u64,
-    /// Where in all output the next record begins.
+    /// The offset of the next record.
     offset: u64,
 }
 
 impl Walk {
-    /// From its beginning.
     pub(super) fn over(segment: Segment) -> Self {
-        let window = vec![0; LONGEST_RECORD].into_boxed_slice();
-        Self::with_window(segment, window)
+        Self::with_window(segment, vec![0; LONGEST_RECORD].into_boxed_slice())
     }
 
-    /// The same over another segment.
+    /// Continues with another segment, with the same window.
     pub(super) fn on_to(self, segment: Segment) -> Self {
         Self::with_window(segment, self.window)
     }
@@ -160,18 +153,16 @@ impl Walk {
         &self.segment
     }
 
-    /// Where in the file the next record begins, or will.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Where in all output the next record begins, or will.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next record, if it is there and whole.
-    pub(super) fn next(&mut self) -> io::Result<Option<FoundSegment>> {
+    /// The next record, if it is complete.
+    pub(super) fn next(&mut self) -> io::Result<Option<FoundRecord>> {
         if let Some(found) = self.next_in_window() {
             return Ok(Some(found));
         }
@@ -180,13 +171,12 @@ impl Walk {
         Ok(self.next_in_window())
     }
 
-    /// To the end of what is there now.
     pub(super) fn skip_to_end(&mut self) -> io::Result<()> {
         while self.next()?.is_some() {}
         Ok(())
     }
 
-    fn next_in_window(&mut self) -> Option<FoundSegment> {
+    fn next_in_window(&mut self) -> Option<FoundRecord> {
         let at = (self.position - self.window_at) as usize;
         let bytes = self.window[..self.filled].get(at..)?;
         let record = RecordHead::decode(&self.seal, self.offset, bytes)?;
@@ -194,10 +184,10 @@ impl Walk {
         let data = data..data + record.length;
         self.position = self.window_at + data.end as u64;
         self.offset = record.end();
-        Some(FoundSegment { record, data })
+        Some(FoundRecord { record, data })
     }
 
-    /// The data of a record, until the next one is asked for.
+    /// The data of a record, until the next call of [`Self::next`].
     pub(super) fn data(&self, range: Range<usize>) -> &[u8] {
         &self.window[range]
     }

@@ -1,4 +1,4 @@
-//! The one that writes a journal: a keeper, or whoever finds that a keeper has died.
+//! Writing a journal: by a keeper, or by a daemon that finds a dead keeper.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -13,35 +13,33 @@ use super::lost_output;
 use super::seal::Seal;
 use super::segment::{Segment, Walk, path_of, sequences};
 
-/// Segments are never meant to be smaller.
 const MIN_SEGMENT: u64 = 64 * 1024;
-/// Nor larger.
 const MAX_SEGMENT: u64 = 4 * 1024 * 1024;
-/// The least limit; a lower one counts as this, so whoever takes one from people refuses it.
+/// The lowest limit. A lower one counts as this, so user interfaces refuse it.
 pub const MIN_LIMIT: u64 = 2 * MIN_SEGMENT;
-/// A piece of output is not split off if it were smaller than this.
+/// Output is not split into pieces smaller than this.
 const MIN_PIECE: usize = 256;
-/// In need of room, a segment smaller than this is not worth writing over.
+/// On a full disk, a segment smaller than this is removed, not reused.
 const MIN_REUSED: u64 = 4096;
-/// The most that may come before data in one write.
+/// The maximum length of the headers before the data in one write.
 const LONGEST_LEAD: usize = SEGMENT_HEAD + 2 * GAP_RECORD;
 
-/// What became of output.
+/// The result of writing output.
 #[derive(Debug)]
 #[must_use]
 pub enum Appended {
-    /// All of it is in the journal. Older output may have been given up for it.
+    /// All of it is in the journal. Older output may have been dropped for it.
     Kept,
-    /// Some could not be written. The journal will have a gap there.
+    /// Some of it could not be written. The journal will have a gap there.
     Lost {
-        /// How much.
+        /// The number of lost bytes.
         bytes: u64,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
 }
 
-/// Writes a journal. There must be no other writer of it.
+/// Writes a journal. There must be no other writer.
 #[derive(Debug)]
 pub struct JournalWriter {
     folder: PathBuf,
@@ -52,33 +50,31 @@ pub struct JournalWriter {
     /// Segments before the current one, from old to new.
     older: VecDeque<Older>,
     current: Option<Current>,
-    /// The sequence of the first segment, if there is none.
+    /// The sequence of the first segment, as long as there is none.
     first_sequence: u64,
-    /// The end of what is in the journal.
+    /// The offset of the end of the journal.
     written: u64,
-    /// Lost since, and not told in the journal yet.
+    /// The number of bytes lost since then, without a gap in the journal so far.
     lost: u64,
 }
 
-/// A segment that is not written to any more.
 #[derive(Debug, Clone, Copy)]
 struct Older {
     sequence: u64,
     start: u64,
-    /// Its length as a file.
+    /// The length of the file.
     bytes: u64,
 }
 
-/// The segment that is written to.
 #[derive(Debug)]
 struct Current {
     file: File,
     sequence: u64,
     start: u64,
     seal: Seal,
-    /// How far it is written. At 0 it has no head yet: it is *unborn*.
+    /// The number of bytes written so far. At 0 it has no header yet.
     used: u64,
-    /// The length that it had in its former life; 0 if it is a new file.
+    /// The length of the file when it was reused; 0 for a new file.
     inherited: u64,
 }
 
@@ -92,7 +88,6 @@ impl Current {
     }
 }
 
-/// What to write.
 #[derive(Debug, Clone, Copy)]
 enum JournalPiece<'a> {
     Data {
@@ -103,22 +98,20 @@ enum JournalPiece<'a> {
         lost: Option<u64>,
         why: LossReason,
     },
-    /// Only what is owed: the gap for what was lost.
-    Owed,
+    /// Only the gap for the bytes lost so far.
+    Loss,
 }
 
 impl JournalWriter {
-    /// Begin a journal, or go on with the one that is there. `folder` is absolute; its parent exists.
-    ///
-    /// No more than `limit` bytes are kept on disk. Neither the folder nor a file is made before the first
-    /// output: many sessions have none.
+    /// Begins a journal, or continues an existing one. `folder` is absolute, and its parent exists. At most
+    /// `limit` bytes are kept on disk. Folder and files are created with the first output: many sessions
+    /// have none.
     pub fn create(folder: &Path, limit: u64) -> io::Result<Self> {
         Self::create_on(Box::new(TrueDisk), folder, limit)
     }
 
-    /// Write into the journal of a dead keeper that something is missing at its end.
-    ///
-    /// The caller must know that the keeper is dead: its lock is free.
+    /// Writes a gap at the end of the journal of a dead keeper. The caller must know that the keeper is dead:
+    /// its lock is free.
     pub fn mark_gap_in(
         folder: &Path,
         time_ms: u64,
@@ -126,14 +119,14 @@ impl JournalWriter {
         why: LossReason,
     ) -> io::Result<()> {
         let mut writer = Self::create(folder, u64::MAX)?;
-        // So little may go over the edge of a full segment, and no other need be given up for it.
+        // These few bytes may exceed the size of a full segment, so that no other one is dropped for them.
         writer.segment_size = u64::MAX;
         writer.place(time_ms, JournalPiece::Gap { lost, why }).map(|_| ())
     }
 
     pub(super) fn create_on(disk: Box<dyn Disk>, folder: &Path, limit: u64) -> io::Result<Self> {
         let limit = limit.max(MIN_LIMIT);
-        // Whole pages, so that no segment shares one with the next.
+        // In whole pages.
         let segment_size = (limit / 8).clamp(MIN_SEGMENT, MAX_SEGMENT) & !4095;
         let mut nonce = [0; 8];
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty())?;
@@ -149,15 +142,15 @@ impl JournalWriter {
             written: 0,
             lost: 0,
         };
-        writer.go_on()?;
+        writer.resume()?;
         Ok(writer)
     }
 
-    /// Take over what is there.
-    fn go_on(&mut self) -> io::Result<()> {
+    /// Continues an existing journal.
+    fn resume(&mut self) -> io::Result<()> {
         for sequence in sequences(&self.folder)? {
             self.first_sequence = sequence + 1;
-            // One without a head was about to be used anew; or a power cut took it.
+            // A file without a header was about to be reused, or was damaged by a power cut.
             let Some(segment) = Segment::open(&self.folder, sequence)? else {
                 self.disk.remove(&path_of(&self.folder, sequence))?;
                 continue;
@@ -168,7 +161,7 @@ impl JournalWriter {
         }
         let Some(newest) = self.older.pop_back() else { return Ok(()) };
         let Some(segment) = Segment::open(&self.folder, newest.sequence)? else {
-            return Err(io::Error::other("another writer is at work"));
+            return Err(io::Error::other("the journal has another writer"));
         };
         let mut walk = Walk::over(segment);
         walk.skip_to_end()?;
@@ -181,24 +174,24 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// The offset of the oldest byte kept.
+    /// The offset of the oldest byte.
     #[must_use]
     pub fn start(&self) -> u64 {
-        let born = self.current.as_ref().filter(|current| current.used > 0);
-        match (self.older.front(), born) {
+        let current = self.current.as_ref().filter(|current| current.used > 0);
+        match (self.older.front(), current) {
             (Some(oldest), _) => oldest.start,
             (None, Some(current)) => current.start,
             (None, None) => self.written,
         }
     }
 
-    /// The offset after the last byte, with those that were lost.
+    /// The offset after the last byte, including lost ones.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.written + self.lost
     }
 
-    /// Append output. What can't be written is counted, and told in the journal once that is possible.
+    /// Appends output. Bytes that can't be written are counted, and a gap follows once that is possible.
     pub fn append(&mut self, stream: u8, time_ms: u64, data: &[u8]) -> Appended {
         let mut rest = data;
         while !rest.is_empty() {
@@ -214,20 +207,20 @@ impl JournalWriter {
         Appended::Kept
     }
 
-    /// Tell what was lost, if that is still owed: in the journal, or else beside it. To be called at the end.
+    /// Records lost bytes that are not recorded yet: in the journal, or else beside it. Call this at the end.
     pub fn settle(&mut self, time_ms: u64) -> Appended {
         if self.lost == 0 {
             return Appended::Kept;
         }
         let bytes = self.lost;
-        match self.place(time_ms, JournalPiece::Owed) {
+        match self.place(time_ms, JournalPiece::Loss) {
             Ok(_) => Appended::Kept,
             Err(_) if lost_output::write(&self.folder, bytes).is_ok() => Appended::Kept,
             Err(error) => Appended::Lost { bytes, error },
         }
     }
 
-    /// Write a piece, or as much of it as fits; tells how much of its data. Gives up old output for new.
+    /// Writes as much of a piece as fits, and returns how much of its data. Drops old output for new.
     fn place(&mut self, time_ms: u64, piece: JournalPiece<'_>) -> io::Result<usize> {
         let tried = match self.has_room_for(piece) {
             true => self.write(time_ms, piece, self.segment_size),
@@ -236,19 +229,19 @@ impl JournalWriter {
         match (tried, piece) {
             (Ok(written), _) => Ok(written),
             (Err(error), JournalPiece::Data { .. }) => match self.reuse_in_need()? {
-                // Only what was its own before: there is no room for more.
+                // Not more than its former length: the disk has no space for more.
                 Some(room) => self.write(time_ms, piece, room),
                 None => Err(error),
             },
-            // To say that something is missing is not worth missing more.
-            (Err(error), JournalPiece::Gap { .. } | JournalPiece::Owed) => Err(error),
+            // No output is dropped for a gap.
+            (Err(error), JournalPiece::Gap { .. } | JournalPiece::Loss) => Err(error),
         }
     }
 
     fn has_room_for(&self, piece: JournalPiece<'_>) -> bool {
         let least = match piece {
             JournalPiece::Data { data, .. } => data.len().min(MIN_PIECE),
-            JournalPiece::Gap { .. } | JournalPiece::Owed => 0,
+            JournalPiece::Gap { .. } | JournalPiece::Loss => 0,
         };
         let least = (LONGEST_LEAD + least) as u64;
         self.current
@@ -256,7 +249,7 @@ impl JournalWriter {
             .is_some_and(|current| current.used.saturating_add(least) <= self.segment_size)
     }
 
-    /// One write: the segment's head if it has none, the gap if one is owed, and the piece, up to `room`.
+    /// One write: the segment's header if it has none, a gap for lost bytes, and the piece, up to `room`.
     fn write(&mut self, time_ms: u64, piece: JournalPiece<'_>, room: u64) -> io::Result<usize> {
         let current = self.current.as_mut().ok_or(io::ErrorKind::StorageFull)?;
         let mut lead = Lead::default();
@@ -286,7 +279,7 @@ impl JournalWriter {
                 offset += lost.unwrap_or(0);
                 &[]
             }
-            JournalPiece::Owed => &[],
+            JournalPiece::Loss => &[],
         };
         write_whole(&*self.disk, &current.file, lead.bytes(), data, current.used)?;
         if current.used == 0 {
@@ -298,13 +291,13 @@ impl JournalWriter {
         Ok(data.len())
     }
 
-    /// Go on in another segment: a new one, or the oldest if the bound is reached.
+    /// Continues in another segment: a new one, or the oldest one at the limit.
     fn turn_over(&mut self) -> io::Result<()> {
         while self.bytes().saturating_add(self.segment_size) > self.limit {
             let Some(oldest) = self.older.front() else { break };
             if oldest.bytes > self.segment_size {
-                // From a time with another limit.
-                self.give_up_oldest()?;
+                // It is from a time with another limit.
+                self.drop_oldest()?;
             } else if self.reuse_oldest()? {
                 return Ok(());
             }
@@ -319,7 +312,7 @@ impl JournalWriter {
         let path = path_of(&self.folder, sequence);
         match self.disk.open(&path, true) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // It is the first, or somebody removed the folder.
+                // It is the first file, or the folder was removed.
                 self.disk.make_folder(&self.folder)?;
                 self.disk.open(&path, true)
             }
@@ -327,17 +320,17 @@ impl JournalWriter {
         }
     }
 
-    /// A write has failed. Make a segment current that has room of its own: tells how much.
+    /// After a failed write: makes a segment current that already has space on disk. Returns how much.
     fn reuse_in_need(&mut self) -> io::Result<Option<u64>> {
         let Some(current) = &self.current else { return Ok(None) };
         if current.used == 0 && current.inherited > 0 {
-            // It was given up for the last write, in vain. One is enough: the trouble is not room.
+            // It was reused for the last write, which failed too, so the problem is not space.
             return Ok(None);
         }
         let used = current.used;
         while let Some(oldest) = self.older.front() {
             if oldest.bytes < MIN_REUSED {
-                self.give_up_oldest()?;
+                self.drop_oldest()?;
             } else if self.reuse_oldest()? {
                 return Ok(self.current.as_ref().map(|current| current.inherited));
             }
@@ -349,7 +342,7 @@ impl JournalWriter {
         Ok(Some(used))
     }
 
-    /// Make the oldest segment the current one; not if somebody has removed it.
+    /// Makes the oldest segment the current one. Returns false if its file was removed.
     fn reuse_oldest(&mut self) -> io::Result<bool> {
         let Some(oldest) = self.older.front().copied() else { return Ok(false) };
         let sequence = self.next_sequence();
@@ -371,7 +364,7 @@ impl JournalWriter {
         }
     }
 
-    /// The only segment begins again, if it has come to something: the newest output is worth the most.
+    /// Starts the only segment over: the newest output is the most important.
     fn reuse_current(&mut self) -> io::Result<()> {
         let sequence = self.next_sequence();
         let Some(current) = self.current.take() else { return Ok(()) };
@@ -384,7 +377,7 @@ impl JournalWriter {
         Ok(())
     }
 
-    fn give_up_oldest(&mut self) -> io::Result<()> {
+    fn drop_oldest(&mut self) -> io::Result<()> {
         let Some(oldest) = self.older.front() else { return Ok(()) };
         match self.disk.remove(&path_of(&self.folder, oldest.sequence)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -394,7 +387,7 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// An unborn segment has nothing in it, and its successor has taken its name.
+    /// A former segment without a header is empty, and the next one has its sequence.
     fn replace_current(&mut self, next: Current) {
         if let Some(former) = self.current.replace(next)
             && former.used > 0
@@ -418,7 +411,7 @@ impl JournalWriter {
     }
 }
 
-/// What comes before the data.
+/// The headers before the data of a write.
 struct Lead {
     bytes: [u8; LONGEST_LEAD],
     length: usize,
@@ -441,7 +434,7 @@ impl Lead {
     }
 }
 
-/// On an error a part may be there; without the rest it is nothing.
+/// After an error a part may be written, which no reader accepts.
 fn write_whole(disk: &dyn Disk, file: &File, head: &[u8], data: &[u8], at: u64) -> io::Result<()> {
     let mut done = 0;
     while done < head.len() + data.len() {

@@ -1,4 +1,4 @@
-//! A writer on a disk that is full or broken.
+//! A writer on a full or broken disk.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -10,35 +10,35 @@ use crate::protocol::{OUTCOME_FILE, OutcomeFile};
 
 const LIMIT: u64 = 512 * 1024;
 
-/// A disk with so much room, which may fail by itself too.
+/// A disk with limited space, which may also fail.
 #[derive(Debug, Clone, Default)]
-struct Small(Arc<Mutex<SmallDiskState>>);
+struct LimitedDisk(Arc<Mutex<LimitedDiskState>>);
 
 #[derive(Debug, Default)]
-struct SmallDiskState {
-    /// Bytes that files may still grow by; none: as much as they like.
+struct LimitedDiskState {
+    /// The number of bytes by which files may still grow, if limited.
     free: Option<u64>,
-    /// The length of each file by its inode: what it may write over.
+    /// The length of each file by inode. It may be overwritten.
     own: HashMap<u64, u64>,
-    /// Nothing can be written.
+    /// Whether every write fails.
     broken: bool,
-    /// Nothing can be made.
+    /// Whether no file can be created.
     no_inodes: bool,
-    /// How often something was renamed or removed.
-    given_up: usize,
+    /// The number of renamed and removed files.
+    dropped: usize,
 }
 
-impl Small {
-    fn set(&self, change: impl FnOnce(&mut SmallDiskState)) {
+impl LimitedDisk {
+    fn set(&self, change: impl FnOnce(&mut LimitedDiskState)) {
         change(&mut self.0.lock().unwrap());
     }
 
-    fn given_up(&self) -> usize {
-        self.0.lock().unwrap().given_up
+    fn dropped(&self) -> usize {
+        self.0.lock().unwrap().dropped
     }
 }
 
-impl Disk for Small {
+impl Disk for LimitedDisk {
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         if self.0.lock().unwrap().no_inodes {
             return Err(io::ErrorKind::StorageFull.into());
@@ -57,20 +57,20 @@ impl Disk for Small {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.0.lock().unwrap().given_up += 1;
+        self.0.lock().unwrap().dropped += 1;
         TrueDisk.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.0.lock().unwrap();
-        state.given_up += 1;
+        state.dropped += 1;
         let inode = path.metadata()?.ino();
         let own = state.own.remove(&inode).unwrap_or(0);
         state.free = state.free.map(|free| free + own);
         TrueDisk.remove(path)
     }
 
-    /// Like a true one, it writes what fits, and fails only if nothing does.
+    /// Like a real disk, it writes what fits, and fails only if nothing does.
     fn write(&self, file: &File, head: &[u8], data: &[u8], at: u64) -> io::Result<usize> {
         let mut state = self.0.lock().unwrap();
         if state.broken {
@@ -93,15 +93,15 @@ impl Disk for Small {
 }
 
 struct Scene {
-    disk: Small,
+    disk: LimitedDisk,
     writer: JournalWriter,
     folder: tempfile::TempDir,
 }
 
 impl Scene {
-    fn new(change: impl FnOnce(&mut SmallDiskState)) -> Self {
+    fn new(change: impl FnOnce(&mut LimitedDiskState)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let disk = Small::default();
+        let disk = LimitedDisk::default();
         disk.set(change);
         let writer =
             JournalWriter::create_on(Box::new(disk.clone()), &folder.path().join("journal"), LIMIT)
@@ -109,7 +109,7 @@ impl Scene {
         Self { disk, writer, folder }
     }
 
-    /// Append bytes that tell their offset; how many were lost.
+    /// Appends bytes that depend on their offset. Returns how many were lost.
     fn append(&mut self, length: usize) -> u64 {
         let data = at(self.writer.end(), length);
         match self.writer.append(1, 5, &data) {
@@ -118,7 +118,7 @@ impl Scene {
         }
     }
 
-    /// Everything from `offset` on: data is checked, gaps are returned, and where it ended.
+    /// Reads everything from `offset` on, and checks the data. Returns the gaps and the end.
     fn read(&self, offset: u64) -> (Vec<(u64, Option<u64>, LossReason)>, u64) {
         let mut reader = JournalReader::open(&self.folder.path().join("journal")).unwrap();
         reader.seek(offset).unwrap();
@@ -127,7 +127,7 @@ impl Scene {
             match reader.next().unwrap() {
                 JournalItem::Data { offset, data, .. } => {
                     assert_eq!(offset, next);
-                    assert!(data == at(offset, data.len()), "false bytes at {offset}");
+                    assert!(data == at(offset, data.len()), "wrong bytes at {offset}");
                     next += data.len() as u64;
                 }
                 JournalItem::Gap { offset, lost, why } => {
@@ -146,7 +146,7 @@ fn at(offset: u64, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn no_room_at_launch_fails_nothing_and_is_told_later() {
+fn a_full_disk_at_launch_is_no_error_and_is_recorded_later() {
     let mut scene = Scene::new(|state| state.no_inodes = true);
     assert_eq!(scene.append(100), 100);
     assert_eq!(scene.append(50), 50);
@@ -155,12 +155,12 @@ fn no_room_at_launch_fails_nothing_and_is_told_later() {
     scene.disk.set(|state| state.no_inodes = false);
     assert_eq!(scene.append(30), 0);
     assert_eq!(scene.read(0), (vec![(0, Some(150), LossReason::DiskFull)], 180));
-    // In the middle of the gap: only the rest of it.
+    // From the middle of the gap only the rest is missing.
     assert_eq!(scene.read(60), (vec![(60, Some(90), LossReason::DiskFull)], 180));
 }
 
 #[test]
-fn a_full_disk_costs_the_new_while_there_is_little_old() {
+fn a_full_disk_loses_new_output_while_there_is_little_old_output() {
     let mut scene = Scene::new(|state| state.free = Some(1000));
     assert_eq!(scene.append(500), 0);
     assert_eq!(scene.append(500), 500);
@@ -173,12 +173,12 @@ fn a_full_disk_costs_the_new_while_there_is_little_old() {
     let gaps =
         vec![(500, Some(1000), LossReason::DiskFull), (1600, Some(4000), LossReason::DiskFull)];
     assert_eq!(scene.read(0), (gaps, 5600));
-    assert_eq!(scene.disk.given_up(), 0);
+    assert_eq!(scene.disk.dropped(), 0);
 }
 
 #[test]
-fn a_full_disk_costs_the_old_where_there_is_some() {
-    // Three segments and a half, then it is full.
+fn a_full_disk_drops_old_output_for_new() {
+    // The disk is full after three and a half segments.
     let mut scene = Scene::new(|state| state.free = Some(230_000));
     for _ in 0..2000 {
         assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
@@ -186,7 +186,7 @@ fn a_full_disk_costs_the_old_where_there_is_some() {
     let start = scene.writer.start();
     assert!(start > 1_700_000 && start < 1_950_000, "{start}");
     assert_eq!(scene.read(0), (vec![(0, Some(start), LossReason::Dropped)], 2_000_000));
-    // Pieces larger than what one old segment offers.
+    // Pieces larger than one old segment.
     for _ in 0..20 {
         assert_eq!(scene.append(150_000), 0);
     }
@@ -195,7 +195,7 @@ fn a_full_disk_costs_the_old_where_there_is_some() {
 }
 
 #[test]
-fn the_only_segment_begins_again_if_it_has_come_to_something() {
+fn the_only_segment_starts_over_if_it_is_large_enough() {
     let mut scene = Scene::new(|state| state.free = Some(65_536 + 100));
     for _ in 0..300 {
         assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
@@ -205,23 +205,23 @@ fn the_only_segment_begins_again_if_it_has_come_to_something() {
 }
 
 #[test]
-fn to_tell_a_loss_costs_nothing_old() {
+fn no_output_is_dropped_to_record_a_loss() {
     let mut scene = Scene::new(|_| {});
     for _ in 0..100 {
         assert_eq!(scene.append(1000), 0);
     }
     scene.disk.set(|state| (state.free, state.broken) = (Some(0), true));
     assert_eq!(scene.append(1000), 1000);
-    let (given_up, start) = (scene.disk.given_up(), scene.writer.start());
+    let (dropped, start) = (scene.disk.dropped(), scene.writer.start());
     for _ in 0..10 {
         assert!(matches!(scene.writer.settle(1), Appended::Lost { bytes: 1000, .. }));
     }
-    assert_eq!((scene.disk.given_up(), scene.writer.start()), (given_up, start));
+    assert_eq!((scene.disk.dropped(), scene.writer.start()), (dropped, start));
 }
 
-/// A disk that is full from the first byte to the last: the journal itself can't say so.
+/// On a disk that is always full, the journal itself can't record the loss.
 #[test]
-fn a_loss_that_the_journal_cant_tell_is_told_beside_it() {
+fn a_loss_that_the_journal_cannot_record_is_noted_beside_it() {
     let mut scene = Scene::new(|state| state.no_inodes = true);
     let outcome = scene.folder.path().join(OUTCOME_FILE);
     let _room = OutcomeFile::reserve(&outcome).unwrap();
@@ -232,7 +232,7 @@ fn a_loss_that_the_journal_cant_tell_is_told_beside_it() {
 }
 
 #[test]
-fn a_broken_disk_does_not_cost_all_that_is_there() {
+fn a_broken_disk_does_not_cost_the_whole_journal() {
     let mut scene = Scene::new(|_| {});
     for _ in 0..400 {
         assert_eq!(scene.append(1000), 0);
@@ -243,7 +243,7 @@ fn a_broken_disk_does_not_cost_all_that_is_there() {
     for _ in 0..400 {
         assert_eq!(scene.append(1000), 1000);
     }
-    assert_eq!(scene.disk.given_up(), 1, "one segment may be given up in vain, not more");
+    assert_eq!(scene.disk.dropped(), 1, "at most one segment is dropped in vain");
     assert!(matches!(scene.writer.settle(1), Appended::Lost { bytes: 400_000, .. }));
     scene.disk.set(|state| state.broken = false);
     assert_eq!(scene.append(10), 0);
@@ -254,19 +254,19 @@ fn a_broken_disk_does_not_cost_all_that_is_there() {
 }
 
 #[test]
-fn a_new_segment_that_finds_no_room_takes_the_place_of_the_oldest() {
+fn without_space_for_a_new_segment_the_oldest_one_is_reused() {
     let mut scene = Scene::new(|_| {});
     for _ in 0..130 {
         assert_eq!(scene.append(1000), 0);
     }
-    // Files can be made, but nothing put into them.
+    // Files can be created, but nothing can be written to them.
     scene.disk.set(|state| state.free = Some(0));
     for _ in 0..1000 {
         assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
     }
     let start = scene.writer.start();
     assert_eq!(scene.read(0), (vec![(0, Some(start), LossReason::Dropped)], 1_130_000));
-    // Neither that nor files that can't be made: room comes back.
+    // Files can't be created either. Then there is space again.
     scene.disk.set(|state| (state.free, state.no_inodes) = (Some(0), true));
     for _ in 0..1000 {
         assert_eq!(scene.append(1000), 0, "at {}", scene.writer.end());
@@ -277,15 +277,15 @@ fn a_new_segment_that_finds_no_room_takes_the_place_of_the_oldest() {
     }
     let start = scene.writer.start();
     assert_eq!(scene.read(0), (vec![(0, Some(start), LossReason::Dropped)], 3_130_000));
-    assert!(3_130_000 - start > LIMIT * 3 / 4, "it uses its room again: {start}");
+    assert!(3_130_000 - start > LIMIT * 3 / 4, "it uses its space again: {start}");
 }
 
 #[test]
-fn room_that_comes_and_goes_leaves_true_offsets() {
+fn offsets_are_right_when_free_space_comes_and_goes() {
     let mut scene = Scene::new(|state| state.free = Some(0));
     let mut lost = 0;
     for round in 0..3000_u64 {
-        // Little at a time, so that writes end at every place of a record.
+        // Little space at a time, so that writes end anywhere in a record.
         scene.disk.set(|state| state.free = Some(round * 7 % 300));
         lost += scene.append((round * 37 % 2500) as usize + 1);
     }
@@ -293,15 +293,15 @@ fn room_that_comes_and_goes_leaves_true_offsets() {
     assert_eq!(scene.append(10), 0);
     let (gaps, end) = scene.read(scene.writer.start());
     assert_eq!(end, scene.writer.end());
-    let told: u64 = gaps.iter().filter_map(|(_, lost, _)| *lost).sum();
+    let recorded: u64 = gaps.iter().filter_map(|(_, lost, _)| *lost).sum();
     assert!(
-        told <= lost
+        recorded <= lost
             && gaps.iter().all(|(_, lost, why)| lost.is_some() && *why == LossReason::DiskFull)
     );
 }
 
 #[test]
-fn files_that_somebody_removed_are_not_missed() {
+fn removed_files_do_not_disturb_the_writer() {
     let mut scene = Scene::new(|_| {});
     for _ in 0..1000 {
         assert_eq!(scene.append(1000), 0);

@@ -19,8 +19,7 @@ use crate::protocol::Cause;
 
 /// The number of windows in the idle limit. One more check follows at its end.
 const WINDOWS: u32 = 6;
-/// The length of the shortest window.
-const SHORTEST: Duration = Duration::from_millis(1);
+const SHORTEST_WINDOW: Duration = Duration::from_millis(1);
 /// The length of the last window, unless the others are even shorter.
 const CLOSE: Duration = Duration::from_secs(1);
 /// Even an agent at rest uses some CPU: timers, garbage collection and keep-alives of a runtime like Node
@@ -32,10 +31,8 @@ const NOISE: Duration = Duration::from_millis(20);
 /// and probably neither did the agent. Then idle and silence start over.
 const LATE: Duration = Duration::from_secs(10);
 
-/// The limits, as far as there are any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ActivityLimits {
-    /// How long the launch may take.
     pub(super) timeout: Option<Duration>,
     /// How long the launch may show no activity at all.
     pub(super) idle: Option<Duration>,
@@ -43,7 +40,6 @@ pub(super) struct ActivityLimits {
     pub(super) silence: Option<Duration>,
 }
 
-/// The input of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ActivityReading {
     pub(super) now: Duration,
@@ -62,11 +58,9 @@ struct CpuWindow {
     until: Duration,
     /// The sample at its beginning, if it could be read.
     sample: Option<ActivitySample>,
-    /// Whether it is the last one before the limit.
-    is_close: bool,
+    is_last: bool,
 }
 
-/// Checks the limits of one launch.
 #[derive(Debug)]
 pub(super) struct ActivityMonitor {
     limits: ActivityLimits,
@@ -75,7 +69,6 @@ pub(super) struct ActivityMonitor {
     active: Duration,
     /// Idle and silence count from this time at the earliest.
     restarted: Duration,
-    /// The time of the next check.
     due: Option<Duration>,
 }
 
@@ -86,10 +79,10 @@ impl ActivityMonitor {
         now: Duration,
         sample: Option<ActivitySample>,
     ) -> Self {
-        let window = CpuWindow { since: now, until: now, sample, is_close: false };
+        let window = CpuWindow { since: now, until: now, sample, is_last: false };
         let zero = Duration::ZERO;
         let mut activity = Self { limits, window, active: zero, restarted: zero, due: None };
-        (activity.window.until, activity.window.is_close) = activity.end_of_window(now, zero);
+        (activity.window.until, activity.window.is_last) = activity.end_of_window(now, zero);
         activity.due = activity.next(zero);
         activity
     }
@@ -123,8 +116,8 @@ impl ActivityMonitor {
             return Some(Cause::Idle);
         }
         if closed != WindowState::Open {
-            let (until, is_close) = self.end_of_window(now, idle_since);
-            self.window = CpuWindow { since: now, until, sample: seen.sample, is_close };
+            let (until, is_last) = self.end_of_window(now, idle_since);
+            self.window = CpuWindow { since: now, until, sample: seen.sample, is_last };
         }
         self.due = self.next(silent_since);
         None
@@ -150,7 +143,7 @@ impl ActivityMonitor {
             return WindowState::Closed;
         }
         match seen.now >= window.until {
-            true if window.is_close => WindowState::LastClosed,
+            true if window.is_last => WindowState::LastClosed,
             true => WindowState::Closed,
             false => WindowState::Open,
         }
@@ -159,7 +152,7 @@ impl ActivityMonitor {
     /// The end of a window that begins now, and whether it is the last one.
     fn end_of_window(&self, now: Duration, idle_since: Duration) -> (Duration, bool) {
         let Some(limit) = self.limits.idle else { return (Duration::MAX, false) };
-        let length = (limit / WINDOWS).max(SHORTEST);
+        let length = (limit / WINDOWS).max(SHORTEST_WINDOW);
         let close = CLOSE.min(length);
         let last_begins = idle_since.saturating_add(limit.saturating_sub(close));
         if now >= last_begins {

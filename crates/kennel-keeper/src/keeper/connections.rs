@@ -21,7 +21,6 @@ use crate::protocol::{
     VERSION,
 };
 
-/// The maximum number of connections.
 const CONNECTIONS: usize = 64;
 /// The maximum number of requests of one connection that are read in one turn.
 const AT_ONCE: u32 = 64;
@@ -61,6 +60,7 @@ struct PeerConnection {
 }
 
 /// All connections, and what new peers need to know.
+#[derive(Default)]
 pub(super) struct Connections {
     connections: Vec<PeerConnection>,
     next_number: u64,
@@ -73,33 +73,15 @@ pub(super) struct Connections {
     state: KeeperState,
     /// The agent's pidfd, for daemons that connect later.
     agent: Option<OwnedFd>,
-    daemon_gone_since: Option<Instant>,
-    opened: Option<Instant>,
+    /// Since when no daemon is connected.
+    pub(super) daemon_gone_since: Option<Instant>,
+    /// When the gate was opened.
+    pub(super) opened: Option<Instant>,
 }
 
 impl Connections {
     pub(super) fn new(daemon: OwnedFd, token: String) -> Self {
-        let state = KeeperState {
-            stage: LaunchStage::Waiting,
-            identity: None,
-            cgroup: None,
-            exited: None,
-            outcome: None,
-            journal_end: 0,
-            open_for_ms: None,
-        };
-        let mut connections = Self {
-            connections: Vec::new(),
-            next_number: 0,
-            listener: None,
-            listener_ready: false,
-            token,
-            early: Vec::new(),
-            state,
-            agent: None,
-            daemon_gone_since: None,
-            opened: None,
-        };
+        let mut connections = Self { token, ..Self::default() };
         connections.add(daemon, Some(PeerRole::Daemon));
         connections
     }
@@ -117,7 +99,6 @@ impl Connections {
         });
     }
 
-    /// Listens in the session's folder.
     pub(super) fn listen(&mut self, folder: &Path) -> io::Result<()> {
         self.listener = Some(listen(folder, KEEPER_SOCKET)?);
         Ok(())
@@ -143,11 +124,6 @@ impl Connections {
         self.state.stage = stage;
     }
 
-    /// When the gate was opened.
-    pub(super) fn opened(&self) -> Option<Instant> {
-        self.opened
-    }
-
     pub(super) fn born(
         &mut self,
         identity: ProcessIdentity,
@@ -162,7 +138,6 @@ impl Connections {
         self.agent = agent;
     }
 
-    /// Reports an event of the supervising loop.
     pub(super) fn report(&mut self, event: PenEvent) {
         let report = match event {
             PenEvent::Exited(status) => {
@@ -186,7 +161,7 @@ impl Connections {
         self.send_to_all(&KeeperReport::Trouble(text));
     }
 
-    /// The journal now ends at this offset.
+    /// Reports the new end of the journal.
     pub(super) fn grown(&mut self, end: u64) {
         self.state.journal_end = end;
         for connection in &mut self.connections {
@@ -216,7 +191,7 @@ impl Connections {
         }
     }
 
-    /// This many bytes of input were passed on to the agent.
+    /// Reports how many bytes of input were passed on to the agent.
     pub(super) fn input_taken(&mut self, bytes: usize) {
         let taken = KeeperReport::InputTaken(u32::try_from(bytes).unwrap_or(u32::MAX)).encode();
         let may_type =
@@ -230,11 +205,6 @@ impl Connections {
 
     pub(super) fn has_daemon(&self) -> bool {
         self.connections.iter().any(|c| c.role == Some(PeerRole::Daemon) && !c.gone)
-    }
-
-    /// Since when no daemon is connected.
-    pub(super) fn daemon_gone_since(&self) -> Option<Instant> {
-        self.daemon_gone_since
     }
 
     /// Adds the descriptors to wait for; the listener comes first.
@@ -406,7 +376,6 @@ impl Connections {
 
     // Waiting.
 
-    /// Waits for a request, or until the deadline.
     pub(super) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         let mut fds = Vec::with_capacity(self.connections.len() + 1);
         self.poll_fds(&mut fds);

@@ -12,7 +12,6 @@ const BOUND: usize = 64 * 1024;
 /// Control-D: end of file on a terminal.
 const END_OF_TRANSMISSION: u8 = 4;
 
-/// Whether input was accepted.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum InputOutcome {
@@ -93,7 +92,6 @@ impl AgentInput {
     }
 }
 
-/// Makes a descriptor non-blocking.
 pub(super) fn unblock(fd: &OwnedFd) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(fd)?;
     Ok(rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?)

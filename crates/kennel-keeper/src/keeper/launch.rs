@@ -39,7 +39,7 @@ impl From<LaunchError> for Cause {
     fn from(error: LaunchError) -> Self {
         match &error {
             LaunchError::Exec(_) | LaunchError::Pending { .. } => failed(204, &error),
-            LaunchError::Nul { .. } | LaunchError::VariableName { .. } => failed(202, &error),
+            LaunchError::Invalid(_) => failed(202, &error),
             _ => failed(207, &error),
         }
     }
@@ -51,7 +51,6 @@ impl From<io::Error> for Cause {
     }
 }
 
-/// Runs one launch to its end.
 pub(super) fn launch_and_supervise(
     connections: &mut Connections,
     order: &mut LaunchOrder,
@@ -102,7 +101,6 @@ pub(super) fn launch_and_supervise(
     (outcome, Some(file))
 }
 
-/// The files that a launch writes to.
 struct LaunchFiles {
     file: OutcomeFile,
     journal: JournalWriter,

@@ -10,7 +10,6 @@ use kennel_pen::ActivitySample;
 use super::activity::{ActivityLimits, ActivityMonitor, ActivityReading};
 use crate::protocol::{Cause, LaunchOrder};
 
-/// The times of the last output and input, and the limits.
 #[derive(Debug)]
 pub(super) struct LimitClock {
     opened: Instant,
@@ -46,7 +45,6 @@ impl LimitClock {
         self.input = Instant::now();
     }
 
-    /// When to check the limits, if there are any.
     pub(super) fn due(&self) -> Option<Instant> {
         self.opened.checked_add(self.activity.due()?)
     }

@@ -54,7 +54,6 @@ pub const POINTS: &[&str] = &[
     "keeper.released",
 ];
 
-/// The descriptors that a keeper gets for a launch.
 #[derive(Debug)]
 pub(crate) struct LaunchDescriptors {
     order: OwnedFd,
@@ -85,13 +84,11 @@ pub(crate) struct YardInheritance {
     pub(crate) facts: YardFacts,
 }
 
-/// What a keeper does after its launch.
 #[derive(Debug)]
 #[must_use]
 pub(crate) enum AfterLaunch {
     /// It has closed everything but this connection to its daemon, has no child, and can take another launch.
     Free(OwnedFd),
-    /// It must exit.
     Exit,
 }
 

@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use super::now_ms;
 use crate::journal::{Appended, JournalWriter};
 
-/// The maximum size of one read.
 const CHUNK: usize = 64 * 1024;
 /// The maximum number of reads of one stream in one turn.
 const TURNS: u32 = 16;
@@ -28,7 +27,6 @@ const SHORT: usize = 16 * 1024;
 /// Other pipes stay small: the kernel limits the memory of all pipes of a user.
 const LARGE_PIPE: usize = 256 * 1024;
 
-/// One stream that the agent writes to.
 #[derive(Debug)]
 struct AgentStream {
     /// Its tag in the journal: 0 terminal, 1 stdout, 2 stderr.
@@ -38,7 +36,6 @@ struct AgentStream {
     large: bool,
 }
 
-/// All streams of the agent, and the journal.
 pub(super) struct AgentOutput {
     sources: Vec<AgentStream>,
     journal: JournalWriter,

@@ -14,7 +14,6 @@ use rustix::process::{Pid, Signal, WaitOptions};
 /// How much higher the OOM score of a keeper is than that of the yard.
 const ABOVE_THE_YARD: i32 = 50;
 
-/// Facts about the yard that a keeper needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct YardFacts {
     title: Option<TitleArea>,

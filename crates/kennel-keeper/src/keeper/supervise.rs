@@ -26,7 +26,6 @@ const OWNER: Duration = Duration::from_secs(5);
 /// How often pending requests and output are served before a time limit ends anything.
 const LAST_TURNS: u32 = 64;
 
-/// Everything that a running launch has besides its pen.
 pub(super) struct LaunchSupervisor<'a> {
     connections: &'a mut Connections,
     output: AgentOutput,
@@ -64,7 +63,7 @@ pub(super) fn supervise(
     ends: CallerEnds,
     journal: JournalWriter,
 ) -> Outcome {
-    let opened = connections.opened().unwrap_or_else(Instant::now);
+    let opened = connections.opened.unwrap_or_else(Instant::now);
     let mut pen = SupervisedPen::new(pen, order.linger, order.grace);
     pen.stop_signal = order.stop_signal.and_then(Signal::from_named_raw);
     let mut supervisor = LaunchSupervisor {
@@ -194,7 +193,6 @@ impl LaunchSupervisor<'_> {
         }
     }
 
-    /// Whether a request or output is pending.
     fn is_something_pending(&self, pen: &SupervisedPen) -> io::Result<bool> {
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         let _nap = self.output.poll_fds(&mut fds);
@@ -260,7 +258,7 @@ impl LaunchSupervisor<'_> {
         if self.cause != Cause::Ended {
             return None;
         }
-        self.connections.daemon_gone_since()?.checked_add(self.lease?)
+        self.connections.daemon_gone_since?.checked_add(self.lease?)
     }
 
     fn owner_deadline(&self) -> Option<Instant> {

@@ -14,7 +14,7 @@ mod yard;
 
 pub use order::{LaunchOrder, Stdin, TerminalOrder};
 pub use outcome::{Cause, OUTCOME_FILE, Outcome, OutcomeFile};
-pub(crate) use outcome::{LOST_OUTPUT_ROOM, OUTCOME_ROOM, checksum};
+pub(crate) use outcome::{LOST_OUTPUT_ROOM, OUTCOME_ROOM, seal, unseal};
 pub use report::{KeeperReport, KeeperState, LaunchStage};
 pub use request::{KeeperRequest, PeerRole};
 pub(crate) use terminal::apply_settings;

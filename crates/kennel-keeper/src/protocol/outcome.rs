@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use kennel_pen::Status;
-use kennel_pen::wire::{MalformedMessage, WireMessage};
+use kennel_pen::wire::WireMessage;
 use serde::{Deserialize, Serialize};
 
 /// Why a launch ended, as far as the keeper knows.
@@ -95,11 +95,7 @@ impl OutcomeFile {
             }
             body = shorter.encode();
         }
-        let mut bytes = MAGIC.to_le_bytes().to_vec();
-        bytes.extend(checksum(&body).to_le_bytes());
-        bytes.extend((body.len() as u32).to_le_bytes());
-        bytes.extend(body);
-        self.0.write_all_at(&bytes, 0)
+        self.0.write_all_at(&seal(MAGIC, &body), 0)
     }
 
     /// Waits until the outcome is on disk.
@@ -117,24 +113,35 @@ impl OutcomeFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        Ok(decode(&bytes).ok())
+        Ok(decode(&bytes))
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<Outcome, MalformedMessage> {
-    let (header, rest) = bytes.split_at_checked(HEADER).ok_or(MalformedMessage)?;
-    let (magic, header) = header.split_at(4);
-    let (sum, length) = header.split_at(8);
-    let length = length.try_into().map(u32::from_le_bytes).map_err(|_| MalformedMessage)?;
-    let body = rest.get(..length as usize).ok_or(MalformedMessage)?;
-    if magic != MAGIC.to_le_bytes() || sum != checksum(body).to_le_bytes() {
-        return Err(MalformedMessage);
-    }
-    Outcome::decode(body)
+fn decode(bytes: &[u8]) -> Option<Outcome> {
+    Outcome::decode(unseal(MAGIC, bytes)?).ok()
+}
+
+/// Adds a header to content that is written to a file: magic number, checksum, length.
+pub(crate) fn seal(magic: u32, content: &[u8]) -> Vec<u8> {
+    let mut bytes = magic.to_le_bytes().to_vec();
+    bytes.extend(checksum(content).to_le_bytes());
+    bytes.extend((content.len() as u32).to_le_bytes());
+    bytes.extend(content);
+    bytes
+}
+
+/// Returns the content if it is complete.
+pub(crate) fn unseal(magic: u32, bytes: &[u8]) -> Option<&[u8]> {
+    let (header, rest) = bytes.split_at_checked(HEADER)?;
+    let (length, content) = (u32::from_le_bytes(header[12..].try_into().ok()?), rest);
+    let content = content.get(..length as usize)?;
+    let sealed =
+        header[..4] == magic.to_le_bytes() && header[4..12] == checksum(content).to_le_bytes();
+    sealed.then_some(content)
 }
 
 /// FNV-1a: it detects torn writes, not forgery.
-pub(crate) fn checksum(bytes: &[u8]) -> u64 {
+fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
@@ -194,6 +201,6 @@ mod tests {
         );
         let mut torn = std::fs::read(&path).unwrap();
         torn[40] ^= 1;
-        assert!(decode(&torn).is_err());
+        assert!(decode(&torn).is_none());
     }
 }

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::outcome::Outcome;
 
 /// How far a launch has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LaunchStage {
     /// The keeper waits for the request to launch.
+    #[default]
     Waiting,
     /// The process is behind its gate.
     Gated,
@@ -25,7 +26,7 @@ pub enum LaunchStage {
 }
 
 /// The state of a launch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeeperState {
     /// How far the launch has come.
     pub stage: LaunchStage,
@@ -107,12 +108,10 @@ mod tests {
     fn a_state_survives_the_round_trip_and_a_torn_one_is_refused() {
         let state = KeeperState {
             stage: LaunchStage::Running,
-            identity: None,
             cgroup: Some("/sys/fs/cgroup/x".into()),
-            exited: None,
-            outcome: None,
             journal_end: 7,
             open_for_ms: Some(5),
+            ..KeeperState::default()
         };
         let report = KeeperReport::State(Box::new(state));
         let bytes = report.encode();

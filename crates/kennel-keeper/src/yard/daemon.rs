@@ -18,7 +18,6 @@ use crate::protocol::LONGEST_REQUEST;
 /// The name by which the program knows that it is the daemon, and which `ps` shows.
 pub const DAEMON: &str = "kennel-daemon";
 
-/// How long the exec may take.
 const EXEC: Duration = Duration::from_secs(30);
 /// The pause before a crashed daemon is restarted. It doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -102,7 +101,6 @@ fn environment() -> io::Result<Vec<CString>> {
     pairs.collect()
 }
 
-/// When to restart a crashed daemon.
 #[derive(Debug, Default)]
 pub(super) struct DaemonBackoff {
     crashes: u32,

@@ -22,7 +22,6 @@ pub(super) struct Orphans {
     terminated: bool,
 }
 
-/// The orphans that are left.
 #[must_use]
 pub(super) enum OrphansLeft {
     None,
@@ -48,7 +47,6 @@ impl Orphans {
         self.terminated = false;
     }
 
-    /// Adds a child that is not an orphan.
     pub(super) fn add_known(&mut self, pid: i32) -> io::Result<()> {
         self.pen.add_other(pid)
     }
@@ -81,7 +79,6 @@ impl Orphans {
         }
     }
 
-    /// The known children that have exited meanwhile.
     pub(super) fn known_ended(&mut self) -> Vec<(i32, WaitStatus)> {
         self.pen.others_exited()
     }

@@ -31,12 +31,9 @@ use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The pause between two rounds of killing after that.
 const PROBE: Duration = Duration::from_secs(1);
-/// The pause after an error.
 const TROUBLE: Duration = Duration::from_millis(100);
-/// The maximum number of clients.
 const CLIENTS: usize = 512;
 
-/// The result of one turn of the loop.
 enum YardTurn {
     Next,
     Last,

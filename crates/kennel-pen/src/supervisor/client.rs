@@ -18,6 +18,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
 
+use super::EXEC;
 use super::message::{
     MAX_REPORT, PenLaunch, SupervisorEvent, SupervisorFailure, SupervisorReport, SupervisorRequest,
 };
@@ -168,9 +169,6 @@ impl SupervisorProgram {
     }
 }
 
-/// How long the exec of a supervisor may take.
-const EXEC: Duration = Duration::from_secs(30);
-
 /// Supervisors whose handle was dropped. They exit by themselves, and are reaped later.
 static ENDING: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
@@ -287,7 +285,6 @@ impl SupervisorHandle {
         }
     }
 
-    /// Receives one report, without waiting.
     pub(crate) fn receive(&mut self) -> Result<Option<SupervisorReport>, SupervisorError> {
         match call("recvmsg", || self.channel.receive())? {
             Received::Nothing => Ok(None),

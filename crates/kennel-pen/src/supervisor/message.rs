@@ -55,7 +55,6 @@ impl PenLaunch {
 
 impl WireMessage for PenLaunch {}
 
-/// A request to a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SupervisorRequest {
     /// The first request. The [`PenLaunch`] in a memfd and the three streams come along.
@@ -72,7 +71,6 @@ pub(crate) enum SupervisorRequest {
 
 impl WireMessage for SupervisorRequest {}
 
-/// A report of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum SupervisorReport {
     Event(SupervisorEvent),
@@ -175,8 +173,7 @@ mod tests {
             ),
             launch(ExecError::BadFolder { folder: path(), source: source() }.into()),
             launch(CallError::new("clone3", source()).on("it").into()),
-            launch(LaunchError::Nul { what: "argument".into(), value: "a\0b".into() }),
-            launch(LaunchError::VariableName { name: "a=b".into() }),
+            launch(LaunchError::Invalid("no".into())),
             launch(LaunchError::Occupied),
             launch(LaunchError::Died),
             launch(LaunchError::Pending { path: path() }),

@@ -34,8 +34,13 @@ mod message;
 mod process;
 mod role;
 
+use std::time::Duration;
+
 pub use client::{
     GatedLaunch, SupervisorError, SupervisorHandle, SupervisorProgram, reap_supervisors,
 };
 pub use message::{PenLaunch, SupervisorEvent};
 pub use role::run_if_supervisor;
+
+/// How long an exec may take: enough for a slow network file system.
+const EXEC: Duration = Duration::from_secs(30);

@@ -18,6 +18,7 @@ use rustix::event::PollFd;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Resource, Rlimit, Signal};
 
+use super::EXEC;
 use super::message::{
     PenLaunch, SupervisorEvent, SupervisorFailure, SupervisorReport, SupervisorRequest,
 };
@@ -32,8 +33,6 @@ use crate::wire::{Channel, Delivery, QueuedChannel, Received, WireMessage};
 
 /// How long the program may take for the next step of a launch.
 const CALLER: Duration = Duration::from_secs(60);
-/// How long the exec may take: enough for a slow network file system.
-const EXEC: Duration = Duration::from_secs(30);
 
 /// The supervisor's own environment, which the agent must not inherit.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kennel_sys::clone::{self, ChildSpec};
 use kennel_sys::namespace::{NamespaceInit, enter_new_pid_namespace, settle_as_init};
@@ -10,6 +10,7 @@ use kennel_sys::reap;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 
+use super::EXEC;
 use super::message::{MAX_REQUEST, SupervisorFailure, SupervisorReport};
 use super::process::{OwnEnvironment, serve};
 use crate::command::open_null;
@@ -20,10 +21,8 @@ use crate::wire::{Channel, WireMessage};
 pub(crate) const SUPERVISOR: &str = "kennel-supervisor";
 /// A supervisor that creates a pid namespace and starts the real supervisor as its init.
 pub(crate) const SUPERVISOR_OF_NAMESPACE: &str = "kennel-supervisor-of-namespace";
-/// That init.
+/// The init of that namespace.
 const SUPERVISOR_AS_INIT: &str = "kennel-supervisor-as-init";
-/// How long the exec of the init may take.
-const EXEC: Duration = Duration::from_secs(30);
 
 /// Runs as a supervisor and exits, if this process was started as one. Otherwise returns at once.
 ///
