@@ -9,8 +9,7 @@ use crate::action::Setting;
 use crate::alone::{Alone, Asked, Core, start, worktree};
 use crate::family::Family;
 use crate::lineage::Lineage;
-use crate::scene::Budget;
-use crate::search;
+use crate::scene::{self, Budget};
 use crate::{OLD_KERNEL, ORDERLY, WHOLE};
 
 /// Breaks the real core's step.
@@ -52,10 +51,10 @@ fn look_for(
     step: impl Fn(&mut Session, &Event) -> Vec<Effect>,
 ) {
     let mind = Alone(Broken(step));
-    match search::explore(&mind, setting, start(&mind, budget, asked)) {
+    match scene::explore(&mind, setting, start(&mind, budget, asked)) {
         Ok(seen) => panic!("not caught: {seen:?}"),
         Err(violation) => {
-            println!("caught after {} moves: {}", violation.way.len(), violation.what);
+            println!("caught after {} moves: {}", violation.path.len(), violation.what);
             assert!(violation.what.contains(invariant), "{violation}");
         }
     }
@@ -249,8 +248,8 @@ fn the_oracle_catches_a_child_that_is_not_told() {
         effects.into_iter().filter(|(other, effect)| kept(other, effect)).collect()
     });
     let start = family.start(Budget::of(0, 1));
-    let violation = search::explore(&family, ORDERLY, start).expect_err("not caught");
-    println!("caught after {} moves: {}", violation.way.len(), violation.what);
+    let violation = scene::explore(&family, ORDERLY, start).expect_err("not caught");
+    println!("caught after {} moves: {}", violation.path.len(), violation.what);
     assert!(violation.what.contains("3: a stop is wanted, and it stays"), "{violation}");
 }
 
@@ -371,8 +370,8 @@ fn the_oracle_catches_a_stop_that_does_not_wait_for_the_making() {
 
 fn assert_relaunch_caught(invariant: &str, lineage: &Lineage) {
     let start = lineage.start(Budget { trouble: 0, stops: 1, resumes: 2 });
-    let violation = search::explore(lineage, ORDERLY, start).expect_err("not caught");
-    println!("caught after {} moves: {}", violation.way.len(), violation.what);
+    let violation = scene::explore(lineage, ORDERLY, start).expect_err("not caught");
+    println!("caught after {} moves: {}", violation.path.len(), violation.what);
     assert!(violation.what.contains(invariant), "{violation}");
 }
 

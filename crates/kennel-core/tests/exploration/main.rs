@@ -23,6 +23,7 @@ mod lineage;
 mod oracle;
 mod plot;
 mod scene;
+#[path = "../common/search.rs"]
 mod search;
 mod terminal;
 
@@ -43,8 +44,8 @@ where
     D::Memory: std::fmt::Debug,
 {
     let budget = start.budget;
-    match search::explore(mind, setting, start) {
-        Ok(seen) => println!("{setting:?} {budget:?}: {seen:?}"),
+    match scene::explore(mind, setting, start) {
+        Ok(size) => println!("{setting:?} {budget:?}: {size:?}"),
         Err(violation) => panic!("{setting:?} {budget:?}: {violation}"),
     }
 }

@@ -1,5 +1,6 @@
 //! Daemon, sessions and all that is around them, as one state.
 
+use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
 use kennel_core::{Effect, Event, Session};
@@ -9,6 +10,7 @@ use crate::event;
 use crate::gist::Fast;
 use crate::oracle;
 use crate::plot::{Plot, Row};
+use crate::search::{self, SearchSize, System, Violation};
 
 /// What an effect is for.
 pub(crate) type Effects = Vec<(usize, Effect)>;
@@ -232,6 +234,49 @@ impl<M: Clone> Scene<M> {
         }
         Ok(())
     }
+}
+
+/// The core under test in a setting, for the search.
+struct Exploration<'a, D> {
+    mind: &'a D,
+    setting: Setting,
+}
+
+impl<D: Mind> System for Exploration<'_, D>
+where
+    D::Memory: Debug,
+{
+    type State = Scene<D::Memory>;
+    type Move = Move;
+
+    fn fingerprint(&self, scene: &Self::State) -> u64 {
+        scene.fingerprint(self.mind)
+    }
+
+    fn moves(&self, scene: &Self::State) -> Vec<(Move, bool)> {
+        let moves = scene.moves(self.mind, self.setting).into_iter();
+        moves.map(|(it, kind)| (it, kind == Kind::Due)).collect()
+    }
+
+    fn after(&self, scene: &Self::State, it: Move) -> Result<Self::State, String> {
+        scene.after(it, self.mind, self.setting)
+    }
+
+    fn check_settled(&self, scene: &Self::State) -> Result<(), String> {
+        scene.is_settled(self.mind, self.setting)
+    }
+}
+
+/// Visits every state that can be reached from this one.
+pub(crate) fn explore<D: Mind>(
+    mind: &D,
+    setting: Setting,
+    start: Scene<D::Memory>,
+) -> Result<SearchSize, Violation<Move>>
+where
+    D::Memory: Debug,
+{
+    search::explore(&Exploration { mind, setting }, start)
 }
 
 impl Budget {

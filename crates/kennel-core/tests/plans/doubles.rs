@@ -6,8 +6,8 @@ use kennel_core::plan::{
 use kennel_types::plan::{OnFailure, PlanSpec};
 use kennel_types::{SessionId, VerdictKind};
 
-use crate::scene::{Budget, Scene};
-use crate::{CALM, Mind, all_needed, one_at_a_time, one_of_two, search};
+use crate::scene::{self, Budget};
+use crate::{CALM, Mind, all_needed, one_at_a_time, one_of_two};
 
 type Next = fn(&PlanState, &PlanSpec) -> Vec<PlanAction>;
 type Happened = fn(&mut PlanState, &PlanSpec, &PlanEvent) -> Result<(), IgnoredReason>;
@@ -36,7 +36,7 @@ const HONEST: Double = Double { next: PlanState::next, happened: PlanState::happ
 
 /// What the oracle says of it.
 fn verdict(double: &Double, spec: &PlanSpec, budget: Budget) -> String {
-    match search::explore(double, spec, Scene::new(spec, budget)) {
+    match scene::explore(double, spec, budget) {
         Ok(seen) => panic!("the oracle has seen nothing wrong: {seen:?}"),
         Err(violation) => violation.what,
     }

@@ -9,11 +9,12 @@ mod documents;
 mod doubles;
 mod oracle;
 mod scene;
+#[path = "../common/search.rs"]
 mod search;
 
 use kennel_core::plan::{IgnoredReason, PlanAction, PlanEvent, PlanState};
 use kennel_types::plan::PlanSpec;
-use scene::{Budget, Scene};
+use scene::Budget;
 
 /// What decides.
 trait Mind {
@@ -76,10 +77,10 @@ fn one_at_a_time() -> PlanSpec {
 }
 
 fn explore(spec: &PlanSpec, budget: Budget) {
-    match search::explore(&Real, spec, Scene::new(spec, budget)) {
+    match scene::explore(&Real, spec, budget) {
         Ok(seen) => {
             println!("{budget:?}: {seen:?}");
-            assert!(seen.finished > 0, "no plan came to its end: {seen:?}");
+            assert!(seen.resting > 0, "no plan came to its end: {seen:?}");
         }
         Err(violation) => panic!("{budget:?}: {violation}"),
     }

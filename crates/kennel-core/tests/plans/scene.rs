@@ -7,6 +7,7 @@ use kennel_core::plan::{IgnoredReason, PlanAction, PlanEvent, PlanState};
 use kennel_types::plan::{AgentPath, PlanSpec};
 use kennel_types::{IdMaker, SessionId, TokenUsage, VerdictKind};
 
+use crate::search::{self, SearchSize, System, Violation};
 use crate::{Mind, oracle};
 
 /// What may still go wrong, or be wanted.
@@ -362,6 +363,43 @@ impl Scene {
             self.replay = replay;
         }
     }
+}
+
+/// A plan and the logic under test, for the search.
+struct Exploration<'a> {
+    mind: &'a dyn Mind,
+    spec: &'a PlanSpec,
+}
+
+impl System for Exploration<'_> {
+    type State = Scene;
+    type Move = Move;
+
+    fn fingerprint(&self, scene: &Scene) -> u64 {
+        scene.fingerprint()
+    }
+
+    fn moves(&self, scene: &Scene) -> Vec<(Move, bool)> {
+        let moves = scene.moves(self.mind, self.spec).into_iter();
+        moves.map(|(it, kind)| (it, kind == Kind::Due)).collect()
+    }
+
+    fn after(&self, scene: &Scene, it: Move) -> Result<Scene, String> {
+        scene.after(it, self.mind, self.spec)
+    }
+
+    fn check_settled(&self, scene: &Scene) -> Result<(), String> {
+        if scene.plan.finished { Ok(()) } else { Err("it never comes to its end".into()) }
+    }
+}
+
+/// Visits every state of a plan that can be reached within a budget.
+pub(crate) fn explore(
+    mind: &dyn Mind,
+    spec: &PlanSpec,
+    budget: Budget,
+) -> Result<SearchSize, Violation<Move>> {
+    search::explore(&Exploration { mind, spec }, Scene::new(spec, budget))
 }
 
 /// The session of an ask.
