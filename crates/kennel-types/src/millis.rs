@@ -4,34 +4,44 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-fn number(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+/// A duration, or an optional one.
+pub(crate) trait Millis: Sized {
+    type Number: Serialize + for<'de> Deserialize<'de>;
+
+    fn number(&self) -> Self::Number;
+    fn from_number(number: Self::Number) -> Self;
 }
 
-pub(crate) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    number(*time).serialize(to)
-}
+impl Millis for Duration {
+    type Number = u64;
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    u64::deserialize(from).map(Duration::from_millis)
-}
-
-/// Optional durations.
-pub(crate) mod option {
-    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, number};
-
-    pub(crate) fn serialize<S: Serializer>(
-        time: &Option<Duration>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        time.map(number).serialize(to)
+    fn number(&self) -> u64 {
+        u64::try_from(self.as_millis()).unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(from)?.map(Duration::from_millis))
+    fn from_number(number: u64) -> Self {
+        Self::from_millis(number)
     }
+}
+
+impl Millis for Option<Duration> {
+    type Number = Option<u64>;
+
+    fn number(&self) -> Option<u64> {
+        self.map(|time| time.number())
+    }
+
+    fn from_number(number: Option<u64>) -> Self {
+        number.map(Duration::from_millis)
+    }
+}
+
+pub(crate) fn serialize<T: Millis, S: Serializer>(time: &T, to: S) -> Result<S::Ok, S::Error> {
+    time.number().serialize(to)
+}
+
+pub(crate) fn deserialize<'de, T: Millis, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    T::Number::deserialize(from).map(T::from_number)
 }
 
 #[cfg(test)]
@@ -42,7 +52,7 @@ mod tests {
     struct Both {
         #[serde(with = "super")]
         one: Duration,
-        #[serde(default, with = "super::option")]
+        #[serde(default, with = "super")]
         other: Option<Duration>,
     }
 

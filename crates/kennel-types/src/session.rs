@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::millis;
 
@@ -23,9 +24,12 @@ pub enum StartedBy {
 
 /// The phase of a session, as last observed. `kennel-core` has the state diagram, in its lifecycle
 /// module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// On record and queued, because a limit is reached. No keeper exists or was requested.
     Queued,
@@ -54,18 +58,7 @@ impl Phase {
     /// Returns the stable name, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Making => "making",
-            Self::Reserved => "reserved",
-            Self::Launching => "launching",
-            Self::Starting => "starting",
-            Self::Running => "running",
-            Self::Stopping => "stopping",
-            Self::Lost => "lost",
-            Self::Reaped => "reaped",
-            Self::Cleaned => "cleaned",
-        }
+        self.into()
     }
 
     /// Returns the name for people: a cleaned session is simply `ended`.
@@ -76,9 +69,10 @@ impl Phase {
 }
 
 /// Why a session ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
+#[strum(serialize_all = "snake_case")]
 pub enum Reason {
     /// The agent exited by itself.
     Exited,
@@ -148,22 +142,7 @@ impl Reason {
     /// Returns the stable name, as in JSON.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Exited => "exited",
-            Self::Stopped { .. } => "stopped",
-            Self::ClientGone => "client_gone",
-            Self::ParentEnded => "parent_ended",
-            Self::Shutdown => "shutdown",
-            Self::Failed { .. } => "failed",
-            Self::LeaseOver => "lease_over",
-            Self::NotReady { .. } => "not_ready",
-            Self::TimedOut { .. } => "timed_out",
-            Self::Idle { .. } => "idle",
-            Self::Silent { .. } => "silent",
-            Self::KeeperDied => "keeper_died",
-            Self::Rebooted => "rebooted",
-            Self::Forgotten { .. } => "forgotten",
-        }
+        self.into()
     }
 }
 

@@ -52,7 +52,7 @@ pub struct SessionSpec {
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub linger: Duration,
     /// How long the session runs without a daemon. Null: forever.
-    #[serde(rename = "lease_ms", default = "defaults::lease", with = "millis::option")]
+    #[serde(rename = "lease_ms", default = "defaults::lease", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub lease: Option<Duration>,
     /// Whether the session ends when the client that started it disconnects.
@@ -81,35 +81,20 @@ pub struct SessionSpec {
         rename = "ready_timeout_ms",
         default,
         skip_serializing_if = "is_unset",
-        with = "millis::option"
+        with = "millis"
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub ready_timeout: Option<Duration>,
     /// The time for the whole session, without the time that the machine sleeps. Null: no limit.
-    #[serde(
-        rename = "timeout_ms",
-        default,
-        skip_serializing_if = "is_unset",
-        with = "millis::option"
-    )]
+    #[serde(rename = "timeout_ms", default, skip_serializing_if = "is_unset", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
     /// How long the session may do nothing. Null: no limit.
-    #[serde(
-        rename = "idle_ms",
-        default,
-        skip_serializing_if = "is_unset",
-        with = "millis::option"
-    )]
+    #[serde(rename = "idle_ms", default, skip_serializing_if = "is_unset", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub idle: Option<Duration>,
     /// How long the session may print nothing. Null: no limit.
-    #[serde(
-        rename = "silence_ms",
-        default,
-        skip_serializing_if = "is_unset",
-        with = "millis::option"
-    )]
+    #[serde(rename = "silence_ms", default, skip_serializing_if = "is_unset", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub silence: Option<Duration>,
     /// Whether to launch the session again when it fails.

@@ -11,9 +11,23 @@ use crate::unset::is_unset;
 pub const MAX_EVIDENCE_BYTES: usize = 2_000;
 
 /// The result of a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum VerdictKind {
     /// The agent reported success.
     Succeeded,
@@ -49,44 +63,12 @@ pub enum VerdictKind {
 
 impl VerdictKind {
     /// All kinds.
-    pub const ALL: [Self; 15] = [
-        Self::Succeeded,
-        Self::Auth,
-        Self::StaleConversation,
-        Self::Overloaded,
-        Self::RateLimited,
-        Self::Server,
-        Self::Unreachable,
-        Self::UntrustedFolder,
-        Self::MaxTurns,
-        Self::RefusedFlags,
-        Self::Cancelled,
-        Self::TimedOut,
-        Self::Killed,
-        Self::Crashed,
-        Self::Unknown,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the stable name, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Succeeded => "succeeded",
-            Self::Auth => "auth",
-            Self::StaleConversation => "stale_conversation",
-            Self::Overloaded => "overloaded",
-            Self::RateLimited => "rate_limited",
-            Self::Server => "server",
-            Self::Unreachable => "unreachable",
-            Self::UntrustedFolder => "untrusted_folder",
-            Self::MaxTurns => "max_turns",
-            Self::RefusedFlags => "refused_flags",
-            Self::Cancelled => "cancelled",
-            Self::TimedOut => "timed_out",
-            Self::Killed => "killed",
-            Self::Crashed => "crashed",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 }
 
@@ -107,12 +89,7 @@ pub struct Verdict {
     /// The evidence, verbatim, at most [`MAX_EVIDENCE_BYTES`] of it.
     pub evidence: String,
     /// How long to wait before a retry, according to the provider.
-    #[serde(
-        rename = "retry_after_ms",
-        default,
-        skip_serializing_if = "is_unset",
-        with = "millis::option"
-    )]
+    #[serde(rename = "retry_after_ms", default, skip_serializing_if = "is_unset", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub retry_after: Option<Duration>,
 }

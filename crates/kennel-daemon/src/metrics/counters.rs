@@ -106,10 +106,10 @@ impl Adder {
     }
 
     /// All values of the label are exported from the start, at 0.
-    fn count_by<const N: usize>(
+    fn count_by(
         &mut self,
         label: &'static str,
-        values: [&'static str; N],
+        values: impl IntoIterator<Item = &'static str>,
         name: &str,
         help: &str,
     ) -> LabelledCounters {
@@ -140,7 +140,7 @@ impl Default for DaemonMetrics {
         let dropped = "Bytes of these that were dropped because of the limit of a journal; gaps left by full disks and killed \
                        keepers are only in the journal";
         let commits = "Duration of the register's commits, with the flush of durable ones; many writes share one";
-        let verdicts = VerdictKind::ALL.map(VerdictKind::name);
+        let verdicts = VerdictKind::ALL.iter().map(|kind| kind.name());
         Self {
             launches: out.count("launches", launches),
             launch: out.time("launch_duration_seconds", launch, LAUNCH),

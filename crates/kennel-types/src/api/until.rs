@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 /// How far a session must be before the daemon responds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Until {
     /// It is on record, and queued or running.
     Accepted,
@@ -22,11 +25,6 @@ impl Until {
     /// Returns the name in the API.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Started => "started",
-            Self::Ready => "ready",
-            Self::Over => "over",
-        }
+        self.into()
     }
 }

@@ -23,12 +23,7 @@ pub struct PlanSpec {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub about: Option<String>,
     /// The time for the whole plan. Null: no limit.
-    #[serde(
-        rename = "timeout_ms",
-        default,
-        skip_serializing_if = "is_unset",
-        with = "millis::option"
-    )]
+    #[serde(rename = "timeout_ms", default, skip_serializing_if = "is_unset", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
     /// The maximum number of agents that work at the same time. Null: all agents of a stage.
@@ -94,12 +89,7 @@ pub struct PlanAgent {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub cwd: Option<String>,
     /// The timeout of the agent. Null: no limit.
-    #[serde(
-        rename = "timeout_ms",
-        default,
-        skip_serializing_if = "is_unset",
-        with = "millis::option"
-    )]
+    #[serde(rename = "timeout_ms", default, skip_serializing_if = "is_unset", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
     /// A git worktree to create for the agent.
