@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_what_was_asked_for() {
+    fn a_list_contains_the_requested_sessions() {
         let sessions = sessions();
         let list = |request: ListRequest| numbers(&page(&request, sessions.iter()).0);
         let plain = ListRequest::default();

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_with_what_it_had_last() {
+    fn a_member_continues_its_latest_conversation() {
         let told = judged(VerdictKind::Succeeded, Some("new"));
         assert_eq!(after(None, None, &told).as_deref(), Some("new"));
         assert_eq!(after(Some("old"), Some("old"), &told).as_deref(), Some("new"));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_conversation_is_forgotten_unless_it_was_another_one() {
+    fn a_stale_conversation_is_forgotten_if_it_is_the_members_own() {
         let stale = judged(VerdictKind::StaleConversation, Some("old"));
         assert_eq!(after(Some("old"), Some("old"), &stale), None);
         assert_eq!(after(Some("old"), Some("other"), &stale).as_deref(), Some("old"));
@@ -156,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_was_not_let_in_leaves_no_conversation() {
+    fn a_refused_prompt_leaves_no_conversation() {
         let told = judged(VerdictKind::Auth, Some("new"));
         assert_eq!(after(Some("old"), Some("old"), &told).as_deref(), Some("old"));
     }
 
     #[test]
-    fn what_is_told_of_a_whole_conversation_counts_once() {
+    fn the_usage_of_a_whole_conversation_counts_once() {
         let mut member = member(None);
         let mut prompt = |number: u32, asked: Option<&str>, tokens, conversation| {
             let usage = TokenUsage { input_tokens: tokens, ..TokenUsage::default() };

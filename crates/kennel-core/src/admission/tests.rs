@@ -54,7 +54,7 @@ fn a_refusal_has_the_figure_and_the_limit() {
 }
 
 #[test]
-fn over_the_cap_one_waits_if_it_would() {
+fn over_the_limit_a_session_is_queued_if_it_may_be() {
     let caps = Caps { live: Some(1), ..Caps::default() };
     let mut census = census(&caps, &[running("a")]);
     census.wait();
@@ -64,7 +64,7 @@ fn over_the_cap_one_waits_if_it_would() {
 }
 
 #[test]
-fn neither_those_in_line_nor_those_who_have_ended_count() {
+fn neither_queued_nor_ended_sessions_count() {
     let caps = Caps { live: Some(1), launching: Some(1), ..Caps::default() };
     let mut ended = running("a");
     drop(ended.step(&Event::Gone { exit: kennel_types::Exit::Code { code: 0 }, reason: None }));
@@ -74,7 +74,7 @@ fn neither_those_in_line_nor_those_who_have_ended_count() {
 }
 
 #[test]
-fn a_limit_of_none_at_all_lets_nobody_in() {
+fn a_limit_of_zero_refuses_every_session() {
     let caps = Caps { live: Some(0), ..Caps::default() };
     let census = SessionCounts::empty(&caps);
     assert!(matches!(decide(&caps, &census, applicant(None, false)), Admission::Refuse(_)));
@@ -117,7 +117,7 @@ fn matches_slowly(pattern: &[char], name: &[char]) -> bool {
 
 proptest! {
     #[test]
-    fn patterns_match_as_they_should(pattern in "[ab?*]{0,8}", name in "[abü]{0,8}") {
+    fn patterns_match_like_a_simple_reference(pattern in "[ab?*]{0,8}", name in "[abü]{0,8}") {
         let (left, right): (Vec<_>, Vec<_>) = (pattern.chars().collect(), name.chars().collect());
         prop_assert_eq!(Pattern(pattern).matches(&name), matches_slowly(&left, &right));
     }

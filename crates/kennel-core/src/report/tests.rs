@@ -37,14 +37,14 @@ fn judged(world: &World, session: &str, token: Option<&str>) -> Result<SessionId
 }
 
 #[test]
-fn the_live_launch_is_believed_by_its_token() {
+fn the_live_launch_reports_with_its_token() {
     let world = world(&[1, 2]);
     let verdict = judged(&world, id(1).as_str(), Some(&token(1)));
     assert_eq!(verdict, Ok(id(1)));
 }
 
 #[test]
-fn all_others_are_refused_with_the_reason() {
+fn other_reports_are_refused_with_a_reason() {
     let world = world(&[1, 2]);
     let one = id(1);
     let refused = |session: &str, token: Option<&str>| match judged(&world, session, token) {
@@ -65,7 +65,7 @@ fn all_others_are_refused_with_the_reason() {
 }
 
 #[test]
-fn a_launch_that_ends_or_has_ended_is_spent() {
+fn a_launch_that_is_stopped_or_ended_cannot_report() {
     let mut world = world(&[1, 2]);
     let spent = Err(ReportRefusal::Spent { launch: id(1) });
     tell(&mut world, &id(1), &[stop(None)]);
@@ -76,7 +76,7 @@ fn a_launch_that_ends_or_has_ended_is_spent() {
 }
 
 #[test]
-fn a_launch_that_was_not_let_run_has_nothing_to_tell() {
+fn a_launch_that_was_not_granted_cannot_report() {
     let mut world = World::default();
     let session = Session::new(id(1), spec(), LaunchToken::new(1), Vec::new());
     assert!(world.admit(session).is_ok());
@@ -86,7 +86,7 @@ fn a_launch_that_was_not_let_run_has_nothing_to_tell() {
 
 /// The former launch's token names the same session, which lives again.
 #[test]
-fn a_former_launch_is_not_believed_for_the_later_one() {
+fn an_earlier_launch_cannot_report_for_a_later_one() {
     let mut world = world(&[1]);
     let gone = Event::Gone { exit: Exit::Code { code: 1 }, reason: None };
     tell(&mut world, &id(1), &[gone, Event::Recorded]);

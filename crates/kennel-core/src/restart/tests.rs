@@ -33,7 +33,7 @@ fn why(facts: &RestartFacts<'_>) -> Option<NoRestartReason> {
 }
 
 #[test]
-fn only_a_failure_of_its_own_is_repeated() {
+fn only_a_session_that_failed_by_itself_is_restarted() {
     let limit = Duration::from_secs(1);
     let by = || String::from("ada");
     for (reason, exit, expected) in [
@@ -72,14 +72,14 @@ fn only_a_failure_of_its_own_is_repeated() {
 }
 
 #[test]
-fn what_has_not_ended_is_not_repeated() {
+fn a_session_that_has_not_ended_is_not_restarted() {
     let mut facts = facts(&Reason::Exited, &FAILED);
     facts.exit = None;
     assert_eq!(why(&facts), Some(NoRestartReason::NotEnded));
 }
 
 #[test]
-fn the_pauses_grow_and_begin_anew_after_a_healthy_run() {
+fn pauses_grow_and_start_over_after_a_healthy_run() {
     let mut facts = facts(&Reason::Exited, &FAILED);
     let mut pauses = Vec::new();
     for ran in [0, 0, 0, 599, 0, 0, 0, 0, 0, 0, 600, 0] {
@@ -93,7 +93,7 @@ fn the_pauses_grow_and_begin_anew_after_a_healthy_run() {
 }
 
 #[test]
-fn it_is_repeated_as_often_as_allowed() {
+fn restarts_stop_at_the_maximum() {
     let mut facts = facts(&Reason::Exited, &FAILED);
     facts.policy = Restart::OnFailure { most: Some(2) };
     facts.ran = Duration::from_secs(100_000);

@@ -120,7 +120,7 @@ fn rows() -> impl Iterator<Item = Row> {
 
 /// Said once more, the other way round: what must be so if it is tried again, and that it is tried again if all of that is so.
 #[test]
-fn it_is_tried_again_exactly_if_all_of_this_holds() {
+fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
     let (mut again, mut fresh) = (0, 0);
     for row in rows() {
         let mut facts = facts(&row.agent, &row.judged);
@@ -159,7 +159,7 @@ fn it_is_tried_again_exactly_if_all_of_this_holds() {
 }
 
 #[test]
-fn the_reason_told_is_the_one_that_a_person_can_do_something_about() {
+fn the_reported_reason_is_one_that_a_user_can_act_on() {
     let overloaded = judged(VerdictKind::Overloaded, Work::None);
     let stale = judged(VerdictKind::StaleConversation, Work::None);
     let explicit = AgentSpec { wish: ConversationChoice::Resume { id: "c1".into() }, ..asked() };
@@ -187,7 +187,7 @@ fn the_reason_told_is_the_one_that_a_person_can_do_something_about() {
 
 /// Granted, then daemon and keeper die: whatever was asked for, nobody saw that the provider is to blame.
 #[test]
-fn what_may_have_run_without_a_verdict_is_never_repeated() {
+fn an_unjudged_prompt_that_may_have_run_is_never_repeated() {
     for replay in [false, true] {
         let agent = AgentSpec { replay, ..asked() };
         let judged = judged(VerdictKind::Unknown, Work::Unknown);
@@ -198,7 +198,7 @@ fn what_may_have_run_without_a_verdict_is_never_repeated() {
 
 /// An agent that speaks of a conversation that is not there, after it has worked for a while, has one.
 #[test]
-fn stale_is_what_is_said_before_anything_is_done() {
+fn a_conversation_is_stale_only_before_any_work() {
     let asked = asked();
     let mut stale = judged(VerdictKind::StaleConversation, Work::Unknown);
     assert_eq!(why(&facts(&asked, &stale)), None);
@@ -221,7 +221,7 @@ fn the_pauses_grow_to_a_limit() {
 }
 
 #[test]
-fn no_try_begins_after_the_time_for_it() {
+fn no_retry_starts_after_its_deadline() {
     let agent = AgentSpec { retry_within_ms: Some(10_000), ..asked() };
     let overloaded = judged(VerdictKind::Overloaded, Work::None);
     let stale = judged(VerdictKind::StaleConversation, Work::None);

@@ -49,7 +49,7 @@ fn refused(world: &mut World, session: Session) -> AdmitError {
 }
 
 #[test]
-fn who_is_admitted_gets_a_row_and_a_keeper() {
+fn an_admitted_session_gets_a_row_and_a_keeper() {
     let mut world = World::default();
     let Ok(effects) = world.admit(named(1, None, None)) else { panic!() };
     let first = [Effect::Record { durable: true }, Effect::StartKeeper];
@@ -59,7 +59,7 @@ fn who_is_admitted_gets_a_row_and_a_keeper() {
 }
 
 #[test]
-fn a_name_is_taken_only_while_its_session_lives() {
+fn a_name_is_in_use_only_while_its_session_is_live() {
     let mut world = world([named(1, Some("ada"), None)]);
     let taken = AdmitError::NameTaken { name: "ada".into(), by: id(1) };
     assert_eq!(refused(&mut world, named(2, Some("ada"), None)), taken);
@@ -69,7 +69,7 @@ fn a_name_is_taken_only_while_its_session_lives() {
 }
 
 #[test]
-fn nothing_new_while_everything_is_ended() {
+fn a_shutdown_refuses_new_sessions() {
     let mut world = world([named(1, None, None), named(2, None, None)]);
     run(&mut world, 2);
     let effects = world.drain(Some(Duration::from_secs(1)));
@@ -177,7 +177,7 @@ fn a_restored_child_may_have_run_though_its_parent_has_ended() {
 }
 
 #[test]
-fn only_what_is_over_and_on_record_is_removed() {
+fn only_a_cleaned_and_recorded_session_is_removed() {
     let mut world = world([named(1, Some("ada"), None)]);
     assert_eq!(world.remove(&id(9)), Err(RemoveSessionError::Unknown(id(9))));
     assert_eq!(world.remove(&id(1)), Err(RemoveSessionError::Live(id(1))));
@@ -191,7 +191,7 @@ fn only_what_is_over_and_on_record_is_removed() {
 }
 
 #[test]
-fn a_session_is_found_by_id_name_and_beginning() {
+fn a_session_is_found_by_id_name_and_prefix() {
     let mut world = world([named(1, Some("ada"), None), named(2, None, None)]);
     let (one, two) = (id(1), id(2));
     assert_eq!(world.find(one.as_str()), Ok(&one));
@@ -211,7 +211,7 @@ fn a_session_is_found_by_id_name_and_beginning() {
 }
 
 #[test]
-fn who_is_not_found_may_have_been_meant_otherwise() {
+fn a_failed_lookup_suggests_similar_names() {
     let world = world([named(1, Some("reviewer"), None), named(2, Some("x"), None)]);
     let message = |reference: &str| world.find(reference).unwrap_err().to_string();
     assert_eq!(message("reviwer"), "there is no session \"reviwer\"; did you mean reviewer?");

@@ -113,7 +113,7 @@ fn the_oracle_catches_a_pen_that_is_not_ended_when_its_keeper_is_lost() {
 }
 
 #[test]
-fn the_oracle_catches_a_keeper_let_go_before_its_outcome_is_durable() {
+fn the_oracle_catches_a_keeper_released_before_its_outcome_is_durable() {
     assert_caught("10: the keeper was let go before", |session, event| {
         let ended = session.has_ended();
         let mut effects = session.step(event);
@@ -127,7 +127,7 @@ fn the_oracle_catches_a_keeper_let_go_before_its_outcome_is_durable() {
 /// The answer to an older record is taken for one to the outcome's: a core that writes as many at once as it
 /// likes and does not count.
 #[test]
-fn the_oracle_catches_an_answer_taken_for_another() {
+fn the_oracle_catches_an_answer_mistaken_for_another() {
     assert_caught("10: the keeper was let go before", |session, event| {
         let mut effects = session.step(event);
         if *event == Event::Recorded && session.has_ended() && !session.underway.released {
@@ -139,7 +139,7 @@ fn the_oracle_catches_an_answer_taken_for_another() {
 }
 
 #[test]
-fn the_oracle_catches_never_ran_said_of_what_was_granted() {
+fn the_oracle_catches_never_ran_for_a_granted_launch() {
     assert_caught_in(
         OLD_KERNEL,
         Budget::of(1, 1),
@@ -156,7 +156,7 @@ fn the_oracle_catches_never_ran_said_of_what_was_granted() {
 
 /// A row without a grant, read by a new daemon, is no proof that there was none.
 #[test]
-fn the_oracle_catches_a_row_taken_for_the_whole_truth() {
+fn the_oracle_catches_a_row_mistaken_for_the_whole_truth() {
     assert_caught_in(WHOLE, Budget::of(2, 0), "5: ", |session, event| {
         let granted = session.launch.granted;
         let effects = session.step(event);
@@ -168,7 +168,7 @@ fn the_oracle_catches_a_row_taken_for_the_whole_truth() {
 }
 
 #[test]
-fn the_oracle_catches_a_daemon_that_does_not_look_at_what_it_restored() {
+fn the_oracle_catches_a_daemon_that_does_not_probe_restored_sessions() {
     assert_caught("10: it stays", |session, event| match event {
         Event::Restored => Vec::new(),
         event => session.step(event),
@@ -176,7 +176,7 @@ fn the_oracle_catches_a_daemon_that_does_not_look_at_what_it_restored() {
 }
 
 #[test]
-fn the_oracle_catches_a_failed_look_read_as_gone() {
+fn the_oracle_catches_a_failed_probe_mistaken_for_the_end() {
     assert_caught_in(WHOLE, Budget::of(2, 0), "2: let go while", |session, event| {
         if matches!(event, Event::PenEnded(PenEnd::Failed { .. } | PenEnd::StillAlive { .. })) {
             return session.step(&Event::PenEnded(PenEnd::Empty { exit: None }));
@@ -207,7 +207,7 @@ fn the_oracle_catches_a_stop_that_is_not_passed_on() {
 }
 
 #[test]
-fn the_oracle_catches_a_wish_taken_back() {
+fn the_oracle_catches_a_stop_that_is_taken_back() {
     assert_caught("3: a wish for the end was forgotten", |session, event| {
         let effects = session.step(event);
         if *event == Event::Opened {
@@ -229,7 +229,7 @@ fn the_oracle_catches_a_known_exit_that_is_replaced() {
 }
 
 #[test]
-fn the_oracle_catches_a_clean_up_that_is_not_tried_again() {
+fn the_oracle_catches_a_cleanup_that_is_not_retried() {
     assert_caught("stays Reaped", |session, event| {
         if matches!(event, Event::CleanUpFailed { .. }) {
             return without(session.step(event), &Effect::RetryLater);
@@ -239,7 +239,7 @@ fn the_oracle_catches_a_clean_up_that_is_not_tried_again() {
 }
 
 #[test]
-fn the_oracle_catches_a_child_that_is_not_told() {
+fn the_oracle_catches_a_child_that_is_not_stopped() {
     let family = Family::new(|world, id, event| {
         let effects = world.step(id, event);
         let kept = |other: &SessionId, effect: &Effect| {
@@ -254,7 +254,7 @@ fn the_oracle_catches_a_child_that_is_not_told() {
 }
 
 #[test]
-fn the_oracle_catches_a_late_sign_that_promotes() {
+fn the_oracle_catches_a_late_sign_that_counts() {
     for asked in [Asked::Port, Asked::Report] {
         assert_kind_caught(asked, "8: ", |session, event| {
             let effects = session.step(event);
@@ -267,7 +267,7 @@ fn the_oracle_catches_a_late_sign_that_promotes() {
 }
 
 #[test]
-fn the_oracle_catches_a_missed_deadline_that_drops_what_lives() {
+fn the_oracle_catches_a_missed_deadline_that_drops_a_live_session() {
     assert_kind_caught(Asked::Port, "2: let go while", |session, event| {
         let mut effects = session.step(event);
         if matches!(event, Event::ReadyOverdue { .. }) && session.ready == ReadyState::Missed {
@@ -279,7 +279,7 @@ fn the_oracle_catches_a_missed_deadline_that_drops_what_lives() {
 }
 
 #[test]
-fn the_oracle_catches_a_new_daemon_that_does_not_look_for_the_sign() {
+fn the_oracle_catches_a_new_daemon_that_does_not_watch_for_readiness() {
     assert_kind_caught(Asked::Port, "10: nobody looks", |session, event| {
         let effects = session.step(event);
         let adopted = matches!(event, Event::Probed(Probe::Running { .. }));
@@ -288,7 +288,7 @@ fn the_oracle_catches_a_new_daemon_that_does_not_look_for_the_sign() {
 }
 
 #[test]
-fn the_oracle_catches_a_keeper_for_what_was_cancelled_in_line() {
+fn the_oracle_catches_a_keeper_for_a_session_stopped_in_the_queue() {
     assert_kind_caught(Asked::Queued, "3: a keeper for what was called off", |session, event| {
         let mut effects = session.step(event);
         if *event == Event::TurnCame && session.is_stop_wanted() {
@@ -299,7 +299,7 @@ fn the_oracle_catches_a_keeper_for_what_was_cancelled_in_line() {
 }
 
 #[test]
-fn the_oracle_catches_a_keeper_while_the_row_says_that_it_is_in_line() {
+fn the_oracle_catches_a_keeper_for_a_queued_row() {
     assert_kind_caught(Asked::Queued, "1: a keeper", |session, event| {
         let mut effects = session.step(event);
         if *event == Event::TurnCame && !effects.is_empty() {
@@ -312,7 +312,7 @@ fn the_oracle_catches_a_keeper_while_the_row_says_that_it_is_in_line() {
 
 /// It is taken out of memory at once; a new daemon reads it as if nobody had asked.
 #[test]
-fn the_oracle_catches_a_cancel_in_line_that_is_not_put_on_record() {
+fn the_oracle_catches_a_stop_in_the_queue_that_is_not_recorded() {
     assert_kind_caught(Asked::Queued, "3: a stop is wanted, and it stays", |session, event| {
         let effects = session.step(event);
         let asked = matches!(event, Event::StopAsked(_)) && session.phase == Phase::Queued;
@@ -359,7 +359,7 @@ fn the_oracle_catches_half_a_worktree_that_is_forgotten() {
 }
 
 #[test]
-fn the_oracle_catches_a_stop_that_does_not_wait_for_the_making() {
+fn the_oracle_catches_a_stop_that_does_not_wait_for_the_creation() {
     assert_kind_caught(Asked::Worktree, "9: a worktree is removed while", |session, event| {
         if matches!(event, Event::StopAsked(_)) && session.underway.making {
             session.underway.making = false;
@@ -396,7 +396,7 @@ fn launch_now(world: &mut World, id: SessionId, how: Relaunch) -> Vec<(SessionId
 }
 
 #[test]
-fn the_oracle_catches_a_relaunch_before_the_former_is_reaped() {
+fn the_oracle_catches_a_relaunch_before_the_previous_launch_is_reaped() {
     let lineage = Lineage::new(|world, after, how| {
         let ends = world.get(after).is_some_and(Session::is_stop_wanted);
         if ends {
@@ -408,7 +408,7 @@ fn the_oracle_catches_a_relaunch_before_the_former_is_reaped() {
 }
 
 #[test]
-fn the_oracle_catches_a_second_click_that_launches_again() {
+fn the_oracle_catches_a_repeated_request_that_launches_twice() {
     let lineage = Lineage::new(|world, after, how| match world.relaunch(after, how.clone()) {
         Relaunched::Admitted { effects, .. } => effects,
         Relaunched::Already { id } if id != *after => launch_now(world, id.next_attempt(), how),

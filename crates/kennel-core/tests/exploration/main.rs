@@ -65,13 +65,13 @@ fn a_session_that_two_clients_stop() {
 }
 
 #[test]
-fn a_session_that_is_stopped_amid_trouble() {
+fn a_session_that_is_stopped_during_a_fault() {
     explore_one(WHOLE, 1, 1);
     explore_one(OLD_KERNEL, 1, 1);
 }
 
 #[test]
-fn a_session_with_trouble_twice() {
+fn a_session_with_two_faults() {
     explore_one(WHOLE, 2, 0);
     explore_one(OLD_KERNEL, 2, 0);
 }
@@ -99,7 +99,7 @@ fn a_session_with_a_worktree() {
 }
 
 #[test]
-fn a_session_in_line() {
+fn a_queued_session() {
     explore_kind(WHOLE, Asked::Queued, 0, 1);
     explore_kind(WHOLE, Asked::Queued, 1, 0);
     explore_kind(ORDERLY, Asked::Queued, 2, 1);
@@ -133,7 +133,7 @@ fn explore_policy(trouble: u8, stops: u8, resumes: u8) {
 
 #[test]
 #[ignore = "takes minutes"]
-fn more_of_everything_for_what_waits() {
+fn more_faults_for_sessions_that_wait() {
     for asked in [Asked::Port, Asked::Report, Asked::Worktree, Asked::Queued, Asked::QueuedWorktree]
     {
         explore_kind(WHOLE, asked, 1, 1);
@@ -147,7 +147,7 @@ fn more_of_everything_for_what_waits() {
 /// Millions of states: run it optimized.
 #[test]
 #[ignore = "takes minutes"]
-fn a_session_with_more_of_everything() {
+fn a_session_with_more_faults_and_stops() {
     explore_one(WHOLE, 2, 2);
     explore_one(OLD_KERNEL, 2, 1);
     explore_one(NO_YARD, 1, 2);
@@ -168,7 +168,7 @@ fn a_parent_and_its_child() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn a_parent_and_its_child_that_are_stopped_amid_trouble() {
+fn a_parent_and_its_child_that_are_stopped_during_faults() {
     explore_family(0, 2);
     explore_family(1, 1);
 }

@@ -325,7 +325,7 @@ fn the_oracle_catches_an_end_by_a_shutdown() {
 }
 
 #[test]
-fn the_oracle_catches_a_failed_look_that_is_taken_for_the_end() {
+fn the_oracle_catches_a_failed_probe_of_a_process_mistaken_for_its_end() {
     assert_caught("2: said to have ended", |session, event| match event {
         Event::Probed(Probe::Failed { .. }) => session.step(&over()),
         other => session.step(other),
@@ -333,7 +333,7 @@ fn the_oracle_catches_a_failed_look_that_is_taken_for_the_end() {
 }
 
 #[test]
-fn the_oracle_catches_a_look_before_the_record() {
+fn the_oracle_catches_a_probe_before_the_record() {
     assert_caught("1: something is made", |session, event| match event {
         Event::RecordFailed { .. } if !session.launch.recorded => session.step(&Event::Recorded),
         other => session.step(other),
@@ -352,7 +352,7 @@ fn the_oracle_catches_a_stop_that_a_restart_forgets() {
 }
 
 #[test]
-fn the_oracle_catches_one_that_nobody_looks_for_after_a_restart() {
+fn the_oracle_catches_a_process_without_a_probe_after_a_restart() {
     assert_caught("it ", |session, event| {
         let mut effects = session.step(event);
         if *event == Event::Restored {
@@ -363,7 +363,7 @@ fn the_oracle_catches_one_that_nobody_looks_for_after_a_restart() {
 }
 
 #[test]
-fn the_oracle_catches_one_that_is_let_go_while_it_is_looked_for() {
+fn the_oracle_catches_a_release_during_a_probe() {
     assert_caught("9: ", |session, event| {
         if matches!(event, Event::Forgotten { .. }) && session.phase == Phase::Running {
             session.underway.look = kennel_core::ProbeState::Unneeded;

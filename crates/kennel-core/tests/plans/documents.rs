@@ -9,7 +9,7 @@ const EXAMPLE: &str = include_str!("../../../../docs/plans/research.toml");
 const PAGE: &str = include_str!("../../../../docs/plans.md");
 
 #[test]
-fn the_example_is_read_and_its_prompts_can_be_made() {
+fn the_example_parses_and_its_prompts_render() {
     let plan = kennel_core::plan::parse(EXAMPLE).unwrap_or_else(|error| panic!("{error}"));
     let stages: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(stages, ["research", "plan", "review"]);
@@ -30,7 +30,7 @@ fn the_example_is_read_and_its_prompts_can_be_made() {
 
 /// Every block of TOML on the page is a plan, and the slip that it shows is told as it shows it.
 #[test]
-fn the_page_is_true() {
+fn the_examples_of_the_documentation_are_correct() {
     let blocks: Vec<_> =
         PAGE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!blocks.is_empty());

@@ -49,7 +49,7 @@ const RESUME: Budget = Budget { resumes: 1, doubled: 1, failures: 2, ..CALM };
 
 /// What was decided before the cancel is done after it.
 #[test]
-fn an_ask_that_does_not_look_for_a_cancel() {
+fn an_ask_that_ignores_a_cancel() {
     fn happened(
         state: &mut PlanState,
         spec: &PlanSpec,
@@ -72,7 +72,7 @@ fn an_ask_that_does_not_look_for_a_cancel() {
 
 /// An agent of which nobody knows yet whether there is a session is taken for one that there is none of.
 #[test]
-fn a_cancel_that_forgets_whoever_is_being_asked() {
+fn a_cancel_that_forgets_an_agent_that_is_being_asked() {
     fn happened(
         state: &mut PlanState,
         spec: &PlanSpec,
@@ -94,7 +94,7 @@ fn a_cancel_that_forgets_whoever_is_being_asked() {
 
 /// A failed agent takes the others with it from the list, and they live on.
 #[test]
-fn a_failure_that_ejects_the_others() {
+fn a_failure_that_drops_the_others() {
     fn happened(
         state: &mut PlanState,
         spec: &PlanSpec,
@@ -128,7 +128,7 @@ fn an_outcome_that_does_not_wait() {
 
 /// The end is waited for, and nobody sees to it.
 #[test]
-fn a_cancel_that_stops_nobody() {
+fn a_cancel_that_stops_no_agent() {
     fn next(state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         let actions = state.next(spec).into_iter();
         actions.filter(|action| !matches!(action, PlanAction::Stop { .. })).collect()
@@ -160,7 +160,7 @@ fn asks_without_numbers() {
 
 /// The end of a former session is taken for that of the new one.
 #[test]
-fn an_end_that_is_anybodys() {
+fn an_end_that_counts_for_any_session() {
     fn happened(
         state: &mut PlanState,
         spec: &PlanSpec,
@@ -181,7 +181,7 @@ fn an_end_that_is_anybodys() {
 }
 
 #[test]
-fn a_limit_that_nobody_keeps() {
+fn a_limit_that_is_ignored() {
     fn unlimited(spec: &PlanSpec) -> PlanSpec {
         PlanSpec { concurrency: None, ..spec.clone() }
     }
@@ -193,7 +193,7 @@ fn a_limit_that_nobody_keeps() {
 }
 
 #[test]
-fn a_failure_that_nobody_minds() {
+fn a_failure_that_is_ignored() {
     fn careless(spec: &PlanSpec) -> PlanSpec {
         let mut spec = spec.clone();
         for agent in spec.stages.iter_mut().flat_map(|stage| &mut stage.agents) {
@@ -247,7 +247,7 @@ fn a_resume_that_repeats_what_may_have_run() {
 }
 
 #[test]
-fn a_resume_that_begins_anew() {
+fn a_resume_that_starts_over() {
     fn happened(
         state: &mut PlanState,
         spec: &PlanSpec,
@@ -266,7 +266,7 @@ fn a_resume_that_begins_anew() {
 
 /// No word of a refusal is taken for a failure, and so on: what is told of an agent must be what became of it.
 #[test]
-fn an_outcome_that_is_not_true() {
+fn an_outcome_that_is_wrong() {
     fn next(state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         let mut told = state.clone();
         for agent in &mut told.agents {

@@ -105,7 +105,7 @@ fn a_plan_that_is_cancelled_at_any_moment() {
 }
 
 #[test]
-fn a_plan_that_is_cancelled_amid_crashes() {
+fn a_plan_that_is_cancelled_between_crashes() {
     for spec in [all_needed(), one_of_two(), one_at_a_time()] {
         explore(&spec, Budget { cancels: 1, crashes: 1, ..CALM });
     }
@@ -114,14 +114,14 @@ fn a_plan_that_is_cancelled_amid_crashes() {
 }
 
 #[test]
-fn a_plan_whose_time_is_over() {
+fn a_plan_that_times_out() {
     for spec in [all_needed(), one_of_two(), one_at_a_time()] {
         explore(&spec, Budget { cancels: 1, times: 1, failures: 1, ..CALM });
     }
 }
 
 #[test]
-fn a_plan_that_is_gone_on_with() {
+fn a_plan_that_is_resumed() {
     for spec in [all_needed(), one_of_two(), one_at_a_time()] {
         explore(&spec, Budget { resumes: 1, failures: 2, ..CALM });
         explore(&spec, Budget { cancels: 1, resumes: 1, ..CALM });
@@ -140,14 +140,14 @@ fn two_of_three_with_two_at_a_time() {
 
 /// What may have run is not forgotten by a resume that did not come to it.
 #[test]
-fn a_plan_that_is_gone_on_with_twice() {
+fn a_plan_that_is_resumed_twice() {
     explore(&one_at_a_time(), Budget { cancels: 1, resumes: 2, failures: 1, ..CALM });
 }
 
 /// Millions of states: run it optimized.
 #[test]
 #[ignore = "takes a minute, optimized"]
-fn a_plan_with_more_of_everything() {
+fn a_plan_with_more_faults() {
     for spec in [all_needed(), one_of_two(), one_at_a_time()] {
         explore(&spec, Budget { cancels: 1, crashes: 1, failures: 1, resumes: 1, ..CALM });
         explore(&spec, Budget { cancels: 1, crashes: 1, doubled: 1, failures: 2, ..CALM });

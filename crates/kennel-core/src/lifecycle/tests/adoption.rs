@@ -33,7 +33,7 @@ fn cannot_look() -> Event {
 }
 
 #[test]
-fn everything_that_has_not_ended_is_probed() {
+fn every_session_that_has_not_ended_is_probed() {
     for session in [session(), launching(), starting(), running(), stopping()] {
         let phase = session.phase;
         let session = restored(session);
@@ -43,7 +43,7 @@ fn everything_that_has_not_ended_is_probed() {
 }
 
 #[test]
-fn what_was_seen_to_end_is_cleaned_up() {
+fn a_session_that_was_seen_to_end_is_cleaned_up() {
     let mut session = row(reaped());
     assert!(matches!(session.step(&Event::Restored)[..], [Effect::CleanUp { .. }]));
     let mut session = row(reaped());
@@ -77,7 +77,7 @@ fn a_launch_is_not_continued() {
 }
 
 #[test]
-fn what_runs_is_adopted_whatever_its_row_says() {
+fn a_running_session_is_adopted_whatever_its_row_contains() {
     for session in [session(), launching(), starting(), running()] {
         let mut session = restored(session);
         assert_eq!(session.step(&alive(false, None)), [NOTE]);
@@ -89,7 +89,7 @@ fn what_runs_is_adopted_whatever_its_row_says() {
 }
 
 #[test]
-fn a_stop_is_honoured_whatever_is_found() {
+fn a_stop_applies_to_whatever_the_probe_finds() {
     let told = Effect::Stop { grace: GRACE };
     for session in [launching(), running(), stopping()] {
         let wanted = after(session, &[stop(None)]);
@@ -109,7 +109,7 @@ fn a_stop_is_honoured_whatever_is_found() {
 }
 
 #[test]
-fn what_is_over_is_over() {
+fn an_end_that_the_probe_finds_is_final() {
     let over = Event::Probed(Probe::Over { exit: CODE, reason: Some(Reason::LeaseOver) });
     let session = after(restored(running()), &[over]);
     assert_eq!((session.phase, session.exit), (Phase::Reaped, Some(CODE)));
@@ -129,7 +129,7 @@ fn without_a_keeper_the_pen_is_ended() {
 }
 
 #[test]
-fn nobody_says_never_ran_of_what_a_former_daemon_may_have_granted() {
+fn a_launch_that_an_earlier_daemon_may_have_granted_is_not_called_never_ran() {
     let rebooted = Event::Probed(Probe::Rebooted);
     for session in [session(), launching(), running()] {
         let session = after(restored(session), std::slice::from_ref(&rebooted));
@@ -145,7 +145,7 @@ fn nobody_says_never_ran_of_what_a_former_daemon_may_have_granted() {
 }
 
 #[test]
-fn a_probe_that_can_not_look_is_repeated() {
+fn a_failed_probe_is_repeated() {
     let mut session = restored(running());
     for _ in 0..10 {
         assert_eq!(session.step(&cannot_look()), [Effect::RetryLater]);
@@ -155,7 +155,7 @@ fn a_probe_that_can_not_look_is_repeated() {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_ever_for_a_probe() {
+fn a_stop_does_not_wait_forever_for_a_probe() {
     let mut session = restored(stopping());
     for _ in 0..2 {
         assert_eq!(session.step(&cannot_look()), [Effect::RetryLater]);
@@ -165,7 +165,7 @@ fn a_stop_does_not_wait_for_ever_for_a_probe() {
 }
 
 #[test]
-fn a_keeper_lost_during_a_probe_is_looked_for_again() {
+fn a_keeper_lost_during_a_probe_is_probed_again() {
     let mut session = restored(running());
     assert_eq!(session.step(&Event::KeeperLost), []);
     // Found alive, before it died.

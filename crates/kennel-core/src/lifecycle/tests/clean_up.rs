@@ -24,7 +24,7 @@ fn run(mut session: Session) -> Session {
 }
 
 #[test]
-fn without_debts_the_last_two_phases_share_a_record() {
+fn if_nothing_is_owed_the_last_two_phases_share_a_record() {
     let mut session = run(owing(&[]));
     assert_eq!(session.step(&gone(CODE)), [RECORD]);
     assert_eq!((session.phase, session.is_live()), (Phase::Cleaned, false));
@@ -33,7 +33,7 @@ fn without_debts_the_last_two_phases_share_a_record() {
 }
 
 #[test]
-fn every_debt_is_paid_before_it_is_cleaned() {
+fn everything_owed_is_removed_before_a_session_is_cleaned() {
     let mut session = run(owing(&[FILES, folder()]));
     let [files, pen] = [FILES, folder()].map(|what| Effect::CleanUp { what });
     assert_eq!(session.step(&gone(CODE)), [RECORD, files, pen], "the outcome does not wait");
@@ -47,7 +47,7 @@ fn every_debt_is_paid_before_it_is_cleaned() {
 }
 
 #[test]
-fn a_debt_may_turn_up_late() {
+fn a_resource_may_become_owed_late() {
     let mut session = running();
     assert_eq!(session.step(&Event::Owes { what: folder() }), []);
     assert_eq!(session.step(&Event::Owes { what: folder() }), []);
@@ -57,7 +57,7 @@ fn a_debt_may_turn_up_late() {
 }
 
 #[test]
-fn a_keeper_does_not_wait_for_a_stubborn_folder() {
+fn a_keeper_does_not_wait_for_a_directory_that_cannot_be_removed() {
     let mut session = reaped();
     assert_eq!(session.step(&fails(FILES)), [NOTE, Effect::RetryLater]);
     assert_eq!(session.step(&Event::Recorded), [Effect::Release]);
@@ -74,7 +74,7 @@ fn a_keeper_does_not_wait_for_a_stubborn_folder() {
 }
 
 #[test]
-fn an_outcome_that_can_not_be_written_is_kept_and_tried_again() {
+fn an_outcome_that_cannot_be_written_is_kept_and_retried() {
     let mut session = run(owing(&[]));
     drop(session.step(&gone(CODE)));
     assert!(!session.is_unrecorded());
@@ -89,7 +89,7 @@ fn an_outcome_that_can_not_be_written_is_kept_and_tried_again() {
 
 /// The record of a stop is still being written when the end is seen.
 #[test]
-fn the_answer_to_an_older_record_releases_nobody() {
+fn the_answer_to_an_older_record_releases_no_keeper() {
     let mut session = run(owing(&[]));
     assert_eq!(session.step(&stop(None)).last(), Some(&RECORD));
     assert_eq!(session.step(&gone(CODE)), [], "one record at a time");
@@ -98,7 +98,7 @@ fn the_answer_to_an_older_record_releases_nobody() {
 }
 
 #[test]
-fn removals_that_nobody_asked_for_change_nothing() {
+fn unexpected_removals_change_nothing() {
     let mut session = running();
     let before = session.clone();
     assert_eq!(session.step(&Event::CleanedUp { what: FILES }), []);

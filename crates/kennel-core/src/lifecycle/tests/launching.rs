@@ -17,7 +17,7 @@ fn a_new_session_is_written_while_its_keeper_starts() {
 }
 
 #[test]
-fn it_goes_when_both_row_and_keeper_are_there_in_either_order() {
+fn a_launch_needs_row_and_keeper_in_either_order() {
     for order in [[Event::Recorded, Event::KeeperReady], [Event::KeeperReady, Event::Recorded]] {
         let mut session = session();
         assert_eq!(session.step(&order[0]), []);
@@ -31,7 +31,7 @@ fn it_goes_when_both_row_and_keeper_are_there_in_either_order() {
 }
 
 #[test]
-fn without_a_row_nothing_is_started() {
+fn no_process_is_started_without_a_row() {
     let mut session = after(session(), &[Event::KeeperReady]);
     assert_eq!(session.step(&failed("disk full")), [Effect::Dismiss, Effect::RetryLater]);
     let reason = Reason::Failed { code: LaunchFailure::Setup, why: "disk full".into() };
@@ -46,7 +46,7 @@ fn without_a_row_nothing_is_started() {
 }
 
 #[test]
-fn no_keeper_is_the_end_of_it() {
+fn a_session_ends_if_no_keeper_can_be_started() {
     let mut session = session();
     let effects = session.step(&Event::KeeperNotStarted { why: "no memory".into() });
     assert!(matches!(effects[..], [Effect::CleanUp { .. }]), "{effects:?}");
@@ -58,7 +58,7 @@ fn no_keeper_is_the_end_of_it() {
 }
 
 #[test]
-fn a_keeper_that_is_there_was_started() {
+fn a_keeper_that_greeted_was_started() {
     for mut session in [after(session(), &[Event::KeeperReady]), launching(), running()] {
         let before = session.clone();
         assert_eq!(session.step(&Event::KeeperNotStarted { why: "late".into() }), []);
@@ -67,7 +67,7 @@ fn a_keeper_that_is_there_was_started() {
 }
 
 #[test]
-fn what_is_born_is_known_and_granted_once() {
+fn a_process_is_recorded_and_granted_once() {
     let mut session = launching();
     assert_eq!(session.step(&born()), [NOTE, Effect::Grant]);
     assert_eq!(session.phase, Phase::Starting);
@@ -78,7 +78,7 @@ fn what_is_born_is_known_and_granted_once() {
 }
 
 #[test]
-fn what_is_born_too_early_is_dismissed() {
+fn a_process_born_too_early_is_dismissed() {
     // Nobody told it to go.
     assert_eq!(session().step(&born()), [NOTE, Effect::Dismiss]);
     // The word to go was said by a daemon that knew the row to be durable.
@@ -86,7 +86,7 @@ fn what_is_born_too_early_is_dismissed() {
 }
 
 #[test]
-fn what_is_born_after_a_stop_is_dismissed() {
+fn a_process_born_after_a_stop_is_dismissed() {
     let mut session = after(launching(), &[stop(None)]);
     assert_eq!(session.step(&born()), [NOTE, Effect::Dismiss]);
     assert!(!session.launch.granted && !session.may_have_run());
@@ -101,7 +101,7 @@ fn a_keeper_that_greets_after_a_stop_is_dismissed() {
 }
 
 #[test]
-fn it_runs_once_its_keeper_says_so() {
+fn a_session_runs_once_its_keeper_reports_it() {
     let mut session = starting();
     assert_eq!(session.step(&Event::Opened), [NOTE]);
     assert_eq!(session.phase, Phase::Running);
@@ -133,7 +133,7 @@ fn a_launch_that_fails_never_ran() {
 }
 
 #[test]
-fn an_exit_is_noted_and_the_end_is_waited_for() {
+fn an_exit_is_recorded_before_the_pen_is_empty() {
     let mut session = running();
     assert_eq!(session.step(&Event::Exited { exit: CODE }), [NOTE]);
     assert_eq!((session.phase, session.exit.clone()), (Phase::Running, Some(CODE)));
@@ -143,7 +143,7 @@ fn an_exit_is_noted_and_the_end_is_waited_for() {
 }
 
 #[test]
-fn a_record_that_fails_later_is_tried_again() {
+fn a_record_that_fails_later_is_retried() {
     let mut session = after(running(), &[stop(None)]);
     assert_eq!(session.step(&failed("disk full")), [Effect::RetryLater]);
     assert_eq!(session.phase, Phase::Stopping, "the stop goes on");

@@ -242,7 +242,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_laws_hold_whatever_happens(
+    fn invariants_hold_for_any_events(
         mut session in session(),
         events in proptest::collection::vec(event(), 0..40),
     ) {
@@ -278,7 +278,7 @@ proptest! {
 
     /// Rows are JSON, and nothing that counts is lost in them.
     #[test]
-    fn a_row_survives_the_round_trip(
+    fn a_row_survives_a_round_trip(
         mut session in session(),
         events in proptest::collection::vec(event(), 0..30),
     ) {

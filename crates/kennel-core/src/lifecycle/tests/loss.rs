@@ -34,7 +34,7 @@ fn the_pen_is_ended_once_in_every_phase() {
 }
 
 #[test]
-fn a_keeper_is_not_missed_once_the_end_was_seen() {
+fn a_lost_keeper_changes_nothing_once_the_end_was_seen() {
     let mut session = reaped();
     assert_eq!(session.step(&Event::KeeperLost), []);
     assert_eq!((session.phase, session.reason), (Phase::Reaped, Some(Reason::Exited)));
@@ -58,7 +58,7 @@ fn an_empty_pen_is_the_end() {
 }
 
 #[test]
-fn who_does_not_die_is_named_and_tried_again() {
+fn a_process_that_does_not_die_is_reported_and_retried() {
     let survivors = vec![Survivor { pid: 7, name: "sudo".into(), why: "not permitted".into() }];
     let alive = Event::PenEnded(PenEnd::StillAlive { survivors: survivors.clone() });
     let mut session = after(running(), &[Event::KeeperLost]);
@@ -73,7 +73,7 @@ fn who_does_not_die_is_named_and_tried_again() {
 }
 
 #[test]
-fn a_failed_look_says_nothing_and_is_tried_again() {
+fn a_failed_attempt_to_end_a_pen_proves_nothing_and_is_retried() {
     let mut session = after(running(), &[Event::KeeperLost]);
     let fails = Event::PenEnded(PenEnd::Failed { why: "too many open files".into() });
     assert_eq!(session.step(&fails), [Effect::RetryLater]);
@@ -82,7 +82,7 @@ fn a_failed_look_says_nothing_and_is_tried_again() {
 }
 
 #[test]
-fn what_can_not_be_observed_is_lost_and_still_owned() {
+fn a_session_that_cannot_be_observed_is_lost_and_still_owned() {
     let mut session = after(running(), &[Event::KeeperLost]);
     assert_eq!(session.step(&unobservable()), [RECORD, Effect::RetryLater]);
     assert_eq!((session.phase, session.is_live()), (Phase::Lost, true));
@@ -99,7 +99,7 @@ fn what_can_not_be_observed_is_lost_and_still_owned() {
 }
 
 #[test]
-fn what_was_lost_may_be_found() {
+fn a_lost_session_may_be_found_again() {
     let found = Event::Probed(Probe::Running {
         identity: "it".into(),
         pid: 42,
@@ -117,7 +117,7 @@ fn what_was_lost_may_be_found() {
 }
 
 #[test]
-fn only_what_is_lost_can_be_forgotten_and_it_was_not_reaped() {
+fn only_a_lost_session_can_be_forgotten_and_it_is_not_reaped() {
     let forget = Event::Forgotten { by: "a person".into() };
     for mut session in heard() {
         let before = session.clone();
@@ -139,7 +139,7 @@ fn only_what_is_lost_can_be_forgotten_and_it_was_not_reaped() {
 }
 
 #[test]
-fn who_is_born_while_the_pen_is_ended_is_known_and_not_spoken_to() {
+fn a_process_born_while_the_pen_is_ended_is_recorded_and_gets_no_command() {
     let mut session = after(launching(), &[Event::KeeperLost]);
     assert_eq!(session.step(&born()), [NOTE]);
     assert_eq!(session.launch.pid, Some(42));

@@ -54,7 +54,7 @@ fn no_keeper(effects: &[Effect]) -> bool {
 }
 
 #[test]
-fn a_worktree_is_on_record_before_it_is_made_and_there_before_a_keeper_is() {
+fn a_worktree_is_recorded_before_it_is_created_and_exists_before_a_keeper() {
     let mut session = making();
     assert_eq!((session.phase, session.first_effects()), (Phase::Making, vec![RECORD]));
     assert!(session.owed.iter().any(|owed| owed.what == tree()), "owed from the beginning");
@@ -70,7 +70,7 @@ fn a_worktree_is_on_record_before_it_is_made_and_there_before_a_keeper_is() {
 }
 
 #[test]
-fn what_could_not_be_made_is_cleaned_up_and_never_launched() {
+fn a_worktree_that_could_not_be_created_is_cleaned_up_and_not_launched() {
     let mut session = after(making(), &[Event::Recorded]);
     let effects = session.step(&not_made());
     assert!(cleans_up(&effects) && no_keeper(&effects), "{effects:?}");
@@ -83,7 +83,7 @@ fn what_could_not_be_made_is_cleaned_up_and_never_launched() {
 }
 
 #[test]
-fn a_stop_while_it_is_made_waits_for_the_answer() {
+fn a_stop_during_the_creation_waits_for_its_result() {
     for answer in [made(), not_made()] {
         // The answer comes before or after the record.
         for first in [Event::Recorded, answer.clone()] {
@@ -103,7 +103,7 @@ fn a_stop_while_it_is_made_waits_for_the_answer() {
 }
 
 #[test]
-fn a_stop_before_the_row_is_durable_makes_nothing() {
+fn a_stop_before_the_row_is_durable_creates_nothing() {
     let mut session = making();
     assert_eq!(session.step(&stop(None)), [], "the row is being written");
     assert_eq!(session.step(&Event::Recorded), [RECORD], "and once more, with the wish");
@@ -113,7 +113,7 @@ fn a_stop_before_the_row_is_durable_makes_nothing() {
 }
 
 #[test]
-fn a_stop_when_it_is_made_but_not_on_record_as_such_starts_nobody() {
+fn a_stop_after_the_worktree_exists_starts_no_keeper() {
     let mut session = after(making(), &[Event::Recorded, made()]);
     assert_eq!(session.step(&stop(None)), []);
     assert_eq!(session.step(&Event::Recorded), [RECORD]);
@@ -123,7 +123,7 @@ fn a_stop_when_it_is_made_but_not_on_record_as_such_starts_nobody() {
 }
 
 #[test]
-fn a_new_daemon_does_not_go_on_making() {
+fn a_new_daemon_does_not_continue_to_create_a_worktree() {
     for row in [making(), after(making(), &[Event::Recorded])] {
         let mut session = restored(&row);
         let effects = session.step(&Event::Restored);
@@ -140,7 +140,7 @@ fn a_new_daemon_does_not_go_on_making() {
 }
 
 #[test]
-fn a_worktree_of_value_is_kept_and_no_longer_owed() {
+fn a_worktree_with_work_is_kept_and_no_longer_owed() {
     let events =
         [Event::Recorded, made(), Event::Recorded, Event::KeeperReady, born(), Event::Opened];
     let mut session = after(making(), &events);
@@ -160,7 +160,7 @@ fn a_worktree_of_value_is_kept_and_no_longer_owed() {
 }
 
 #[test]
-fn who_is_given_up_may_still_work_in_its_worktree() {
+fn the_worktree_of_a_session_that_is_given_up_is_kept() {
     let events =
         [Event::Recorded, made(), Event::Recorded, Event::KeeperReady, born(), Event::Opened];
     let mut session = after(making(), &events);
@@ -172,7 +172,7 @@ fn who_is_given_up_may_still_work_in_its_worktree() {
 }
 
 #[test]
-fn in_line_nothing_is_started_until_the_turn_comes() {
+fn a_queued_session_starts_nothing_until_its_turn() {
     let mut session = queued();
     assert_eq!((session.phase, session.first_effects()), (Phase::Queued, vec![RECORD]));
     assert_eq!(session.step(&Event::Recorded), []);
@@ -183,7 +183,7 @@ fn in_line_nothing_is_started_until_the_turn_comes() {
 }
 
 #[test]
-fn a_turn_may_come_before_the_row_is_durable() {
+fn a_session_may_leave_the_queue_before_its_row_is_durable() {
     let mut session = queued();
     assert_eq!(session.step(&Event::TurnCame), []);
     assert_eq!(session.step(&Event::Recorded), [RECORD], "that row says no more than queued");
@@ -191,7 +191,7 @@ fn a_turn_may_come_before_the_row_is_durable() {
 }
 
 #[test]
-fn who_waits_in_line_for_a_worktree_makes_it_when_the_turn_comes() {
+fn a_queued_session_creates_its_worktree_at_its_turn() {
     let mut session = making().queued();
     assert_eq!(session.step(&Event::Recorded), []);
     assert_eq!(session.step(&Event::TurnCame), [RECORD]);
@@ -199,7 +199,7 @@ fn who_waits_in_line_for_a_worktree_makes_it_when_the_turn_comes() {
 }
 
 #[test]
-fn a_cancel_in_line_is_the_end_and_no_keeper_hears_of_it() {
+fn a_stop_in_the_queue_ends_a_session_without_a_keeper() {
     let waiting = after(queued(), &[Event::Recorded]);
     let called = after(waiting.clone(), &[Event::TurnCame]);
     for mut session in [queued(), waiting, called] {
@@ -218,7 +218,7 @@ fn a_cancel_in_line_is_the_end_and_no_keeper_hears_of_it() {
 }
 
 #[test]
-fn a_cancel_in_line_that_can_not_be_recorded_is_the_end_too() {
+fn a_stop_in_the_queue_that_cannot_be_recorded_ends_a_session_too() {
     let mut session = after(queued(), &[Event::Recorded, stop(None)]);
     let effects = session.step(&failed("disk full"));
     assert!(effects.contains(&Effect::RetryLater) && no_keeper(&effects), "{effects:?}");
@@ -226,7 +226,7 @@ fn a_cancel_in_line_that_can_not_be_recorded_is_the_end_too() {
 }
 
 #[test]
-fn without_a_row_nobody_is_in_line() {
+fn without_a_row_a_session_is_not_queued() {
     let mut session = queued();
     assert!(no_keeper(&session.step(&failed("disk full"))));
     let reason = Reason::Failed { code: LaunchFailure::Setup, why: "disk full".into() };
@@ -234,7 +234,7 @@ fn without_a_row_nobody_is_in_line() {
 }
 
 #[test]
-fn a_new_daemon_leaves_the_line_as_it_is() {
+fn a_new_daemon_keeps_a_queued_session() {
     let mut session = restored(&queued());
     assert_eq!(session.step(&Event::Restored), []);
     assert_eq!(session.phase, Phase::Queued);
@@ -248,7 +248,7 @@ fn a_new_daemon_leaves_the_line_as_it_is() {
 }
 
 #[test]
-fn what_a_keeper_says_without_being_asked_for_is_about_somebody_else() {
+fn events_of_a_keeper_that_was_not_requested_are_ignored() {
     for mut session in [queued(), making(), after(making(), &[Event::Recorded, made()])] {
         let before = session.clone();
         for event in [
@@ -269,7 +269,7 @@ fn what_a_keeper_says_without_being_asked_for_is_about_somebody_else() {
 }
 
 #[test]
-fn a_row_from_before_there_were_records_of_worktrees_is_read() {
+fn a_row_without_a_worktree_record_is_read() {
     let row = r#"{"kind":"worktree","repo":"/repo","path":"/tree","branch":"b"}"#;
     assert_eq!(serde_json::from_str::<OwedKind>(row).unwrap(), tree());
 }

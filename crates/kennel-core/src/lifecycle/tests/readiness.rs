@@ -35,7 +35,7 @@ fn overdue() -> Event {
 }
 
 #[test]
-fn it_is_awaited_from_when_it_runs_until_it_is_ready() {
+fn readiness_is_watched_while_the_program_runs_until_it_is_ready() {
     let mut session = launched(Readiness::Socket { path: "/s".into() });
     assert_eq!(session.ready, ReadyState::Waiting);
     assert_eq!(session.step(&Event::Opened), [NOTE, Effect::AwaitReady]);
@@ -48,7 +48,7 @@ fn it_is_awaited_from_when_it_runs_until_it_is_ready() {
 }
 
 #[test]
-fn who_is_not_asked_is_neither_ready_nor_late() {
+fn a_session_without_a_readiness_check_is_neither_ready_nor_late() {
     let mut session = after(launched(Readiness::None), &[]);
     assert_eq!(session.step(&Event::Opened), [NOTE]);
     let report = Event::Reported(AgentReport::Ready);
@@ -59,7 +59,7 @@ fn who_is_not_asked_is_neither_ready_nor_late() {
 }
 
 #[test]
-fn who_is_late_is_ended_and_cleaned_up_before_it_has_failed() {
+fn a_session_that_is_not_ready_in_time_is_ended_and_cleaned_up() {
     let mut session = waiting();
     let stop = Effect::Stop { grace: GRACE };
     assert_eq!(session.step(&overdue()), [stop, RECORD, Effect::StopAwaiting]);
@@ -103,7 +103,7 @@ fn when_the_agent_has_exited_a_sign_is_late() {
 }
 
 #[test]
-fn without_a_deadline_nobody_is_late() {
+fn without_a_deadline_no_session_is_late() {
     let mut session = waiting();
     session.spec.ready_timeout = None;
     assert_eq!(session.step(&overdue()), []);
@@ -111,7 +111,7 @@ fn without_a_deadline_nobody_is_late() {
 }
 
 #[test]
-fn a_report_may_come_before_the_keepers_word_but_not_before_the_grant() {
+fn a_report_may_precede_the_keepers_but_not_the_grant() {
     let mut session = launched(Readiness::Report);
     assert_eq!(session.phase, Phase::Starting);
     assert_eq!(session.step(&Event::Reported(AgentReport::Ready)), [NOTE]);
@@ -123,7 +123,7 @@ fn a_report_may_come_before_the_keepers_word_but_not_before_the_grant() {
 }
 
 #[test]
-fn the_agents_word_does_not_open_a_port() {
+fn a_report_does_not_replace_a_requested_port() {
     let mut session = waiting();
     assert_eq!(session.step(&Event::Reported(AgentReport::Ready)), []);
     assert_eq!(session.ready, ReadyState::Waiting);
@@ -131,7 +131,7 @@ fn the_agents_word_does_not_open_a_port() {
 
 /// The daemon was restarted while the agent booted.
 #[test]
-fn a_new_daemon_waits_on_and_believes_the_report() {
+fn a_new_daemon_keeps_waiting_and_accepts_the_report() {
     let row = after(launched(Readiness::Report), &[Event::Opened]);
     let restored = || {
         let mut session = Session { underway: Underway::default(), ..row.clone() };
@@ -154,7 +154,7 @@ fn a_new_daemon_waits_on_and_believes_the_report() {
 }
 
 #[test]
-fn what_an_agent_tells_is_kept_if_it_is_news() {
+fn a_report_is_stored_if_it_is_new() {
     let mut session = after(launched(Readiness::None), &[Event::Opened]);
     let title = Title::try_from(String::from("tests")).unwrap();
     let percent = Percent::try_from(40).unwrap();

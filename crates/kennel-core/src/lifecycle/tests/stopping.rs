@@ -48,7 +48,7 @@ fn the_shortest_grace_wins_and_the_first_reason_stays() {
 }
 
 #[test]
-fn a_dismissal_is_repeated_as_often_as_it_is_asked_for() {
+fn a_dismissal_is_repeated_with_each_stop() {
     let mut session = after(session(), &[stop(None)]);
     for _ in 0..3 {
         assert_eq!(session.step(&stop(None)), [Effect::Dismiss]);
@@ -56,7 +56,7 @@ fn a_dismissal_is_repeated_as_often_as_it_is_asked_for() {
 }
 
 #[test]
-fn what_has_ended_is_not_stopped() {
+fn an_ended_session_is_not_stopped() {
     let cleaned =
         after(reaped(), &[Event::CleanedUp { what: kennel_types::OwedKind::RuntimeFiles }]);
     for mut session in [reaped(), cleaned] {
@@ -68,7 +68,7 @@ fn what_has_ended_is_not_stopped() {
 }
 
 #[test]
-fn every_phase_ends_with_its_keepers_word() {
+fn every_phase_ends_with_its_keepers_report() {
     for session in heard() {
         let wanted = session.wanted;
         let session = after(session, &[gone(CODE)]);
@@ -88,14 +88,14 @@ fn a_known_exit_stays() {
 }
 
 #[test]
-fn a_keepers_own_reason_counts_if_nobody_asked() {
+fn a_keepers_own_reason_counts_if_no_stop_was_requested() {
     let lease = Event::Gone { exit: CODE, reason: Some(Reason::LeaseOver) };
     assert_eq!(after(running(), std::slice::from_ref(&lease)).reason, Some(Reason::LeaseOver));
     assert_eq!(after(stopping(), &[lease]).reason, Some(stopped()));
 }
 
 #[test]
-fn those_who_stay_are_named_until_the_end() {
+fn survivors_are_reported_until_the_end() {
     let survivors =
         vec![kennel_types::Survivor { pid: 7, name: "dd".into(), why: "uninterruptible".into() }];
     let still = Event::StillAlive { survivors: survivors.clone() };

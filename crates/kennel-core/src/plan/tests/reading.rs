@@ -24,7 +24,7 @@ fn told(text: &str) -> String {
 }
 
 #[test]
-fn everything_is_read() {
+fn every_key_is_parsed() {
     let text = r#"
 name = "research"
 about = "all"
@@ -97,7 +97,7 @@ name = "two"
 }
 
 #[test]
-fn a_slip_is_told_with_its_line_and_what_was_meant() {
+fn an_error_has_its_position_and_a_suggestion() {
     for (text, expected) in [
         (
             "name = \"p\"\ntiemout = 1".into(),
@@ -166,7 +166,7 @@ fn a_slip_is_told_with_its_line_and_what_was_meant() {
 }
 
 #[test]
-fn what_can_not_be_run_is_refused_before_anything_starts() {
+fn a_plan_that_cannot_be_run_is_refused() {
     let two = |first: &str, second: &str| {
         let (one, two) = (agent("a", "prompt = 'p'"), agent("b", second));
         format!("name = \"p\"\n{first}[[stage]]\nname = \"one\"\n{one}{two}")
@@ -271,7 +271,7 @@ fn prompts_refer_to_earlier_stages_only() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_in_their_order() {
+fn all_errors_are_reported_at_once_in_order() {
     let error = crate::plan::parse(&with("turns = 0\nretries = 1000\nprompt2 = 1")).unwrap_err();
     assert_eq!(error.problems().len(), 1, "what is not understood goes first: {error}");
     let error = crate::plan::parse(&with("retries = 1000\nturns = 0")).unwrap_err();
@@ -282,7 +282,7 @@ fn all_mistakes_are_told_at_once_in_their_order() {
 }
 
 #[test]
-fn a_plan_that_came_another_way_is_checked_too() {
+fn a_plan_from_json_is_checked_too() {
     let mut plan = crate::plan::parse(&with("")).unwrap();
     assert_eq!(crate::plan::check(&plan), Ok(()));
     plan.stages[0].need = Some(7);
@@ -297,7 +297,7 @@ fn a_plan_that_came_another_way_is_checked_too() {
 }
 
 #[test]
-fn a_prompt_from_a_file_is_checked_when_it_is_put_in() {
+fn a_prompt_from_a_file_is_checked_when_it_is_set() {
     let text = with("").replace("prompt = \"p\"", "prompt_file = \"a.md\"");
     let mut plan = crate::plan::parse(&text).unwrap();
     let place = AgentPath::parse("one.a").unwrap();
@@ -312,7 +312,7 @@ fn a_prompt_from_a_file_is_checked_when_it_is_put_in() {
 }
 
 #[test]
-fn too_much_of_it_is_refused() {
+fn a_plan_that_is_too_large_is_refused() {
     let many: String = (0..=MAX_AGENTS).map(|n| agent(&format!("a{n}"), "prompt = 'p'")).collect();
     let error = told(&format!("{HEAD}{many}"));
     assert_eq!(error, "1:1: the plan has 201 agents: the maximum is 200");
@@ -323,7 +323,7 @@ fn too_much_of_it_is_refused() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_makes_it_panic(
+    fn any_text_parses_or_fails_cleanly(
         cut in 0..1200_usize,
         junk in "[\\[\\]{}=\"'.\nnameprostg 0-9]{0,40}",
     ) {
@@ -344,7 +344,7 @@ proptest::proptest! {
 
 /// As a request has it, where nothing but the shape stands against a mistake.
 #[test]
-fn a_field_that_nobody_knows_is_refused_in_every_part_of_a_plan() {
+fn an_unknown_field_is_refused_in_every_part_of_a_plan() {
     let spec = crate::plan::parse(&format!("{}[inputs]\nx = {{}}\n", with(""))).expect("a plan");
     let whole = serde_json::to_value(&spec).expect("JSON");
     let read =

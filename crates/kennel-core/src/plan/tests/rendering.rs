@@ -46,7 +46,7 @@ fn nothing<'a>(_: &AgentPath) -> AgentAnswer<'a> {
 }
 
 #[test]
-fn inputs_are_what_was_said_else_their_default() {
+fn inputs_have_their_value_or_their_default() {
     let plan = plan();
     let inputs = crate::plan::fill_inputs(&plan, &said(&[("topic", "{{one}}")])).unwrap();
     let prompt = crate::plan::prompt(&plan, &place("one.a"), &inputs, &nothing).unwrap();
@@ -56,7 +56,7 @@ fn inputs_are_what_was_said_else_their_default() {
 }
 
 #[test]
-fn an_input_that_is_missing_or_unknown_is_told_before_anything_starts() {
+fn a_missing_or_unknown_input_is_reported() {
     let error =
         crate::plan::fill_inputs(&plan(), &said(&[("tpoic", "x")])).unwrap_err().to_string();
     let expected = "the plan p has no input \"tpoic\"; did you mean topic?\n\
@@ -65,7 +65,7 @@ fn an_input_that_is_missing_or_unknown_is_told_before_anything_starts() {
 }
 
 #[test]
-fn answers_are_put_in_and_those_that_are_missing_are_named() {
+fn answers_are_inserted_and_missing_ones_are_named() {
     let plan = plan();
     let inputs = crate::plan::fill_inputs(&plan, &said(&[("topic", "x")])).unwrap();
     let answer = |of: &AgentPath| match of.agent.as_str() {
@@ -79,7 +79,7 @@ fn answers_are_put_in_and_those_that_are_missing_are_named() {
 }
 
 #[test]
-fn an_answer_that_is_too_long_is_cut_and_that_is_told() {
+fn a_long_answer_is_cut_with_a_note() {
     let plan = plan();
     let inputs = crate::plan::fill_inputs(&plan, &said(&[("topic", "x")])).unwrap();
     let long = "ü".repeat(MAX_ANSWER_BYTES);
@@ -92,7 +92,7 @@ fn an_answer_that_is_too_long_is_cut_and_that_is_told() {
 }
 
 #[test]
-fn what_was_not_read_or_is_not_there_is_no_prompt() {
+fn a_prompt_without_text_or_values_is_an_error() {
     let plan = plan();
     let told = |text| {
         crate::plan::prompt(&plan, &place(text), &Inputs::default(), &nothing)

@@ -124,7 +124,7 @@ fn a_failure_ends_the_plan_and_stops_the_others() {
 }
 
 #[test]
-fn enough_of_a_stage_is_enough() {
+fn a_stage_needs_only_enough_answers() {
     // The others may finish, and are waited for.
     let mut run = Run::new(plan("", &[(3, "need = 1"), (1, "")]));
     run.ask("s0.a0");
@@ -152,7 +152,7 @@ fn enough_of_a_stage_is_enough() {
 }
 
 #[test]
-fn a_stage_that_can_not_have_enough_fails_at_once() {
+fn a_stage_that_cannot_get_enough_answers_fails_at_once() {
     let mut run = Run::new(plan("", &[(3, "need = 2")]));
     run.ask("s0.a0");
     run.ask("s0.a1");
@@ -169,7 +169,7 @@ fn a_stage_that_can_not_have_enough_fails_at_once() {
 }
 
 #[test]
-fn a_cancel_reaches_whoever_is_being_asked() {
+fn a_cancel_reaches_an_agent_that_is_being_asked() {
     let mut run = Run::new(plan("", &[(2, ""), (1, "")]));
     run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 1 });
     assert_eq!(run.cancel(), Ok(()));
@@ -195,7 +195,7 @@ fn a_cancel_reaches_whoever_is_being_asked() {
 }
 
 #[test]
-fn a_cancel_is_the_last_word_on_why() {
+fn a_cancel_replaces_any_other_reason() {
     let mut run = Run::new(plan("timeout = '1h'", &[(2, "")]));
     run.ask("s0.a0");
     run.taken(PlanEvent::TimeOver);
@@ -208,7 +208,7 @@ fn a_cancel_is_the_last_word_on_why() {
 }
 
 #[test]
-fn a_session_that_comes_too_late_is_nobodys() {
+fn a_session_that_comes_too_late_belongs_to_no_plan() {
     let mut run = Run::new(plan("", &[(1, "")]));
     run.taken(PlanEvent::Asking { place: place("s0.a0"), ask: 1 });
     run.taken(PlanEvent::NotAsked { place: place("s0.a0"), ask: 1 });
@@ -223,7 +223,7 @@ fn a_session_that_comes_too_late_is_nobodys() {
 }
 
 #[test]
-fn a_resume_asks_only_who_has_not_answered() {
+fn a_resume_asks_only_agents_without_an_answer() {
     let mut run = Run::new(plan("", &[(3, ""), (1, "")]));
     for at in ["s0.a0", "s0.a1", "s0.a2"] {
         run.ask(at);
@@ -248,7 +248,7 @@ fn a_resume_asks_only_who_has_not_answered() {
 }
 
 #[test]
-fn what_may_have_run_is_asked_again_only_if_that_is_wanted() {
+fn a_prompt_that_may_have_run_is_repeated_only_on_request() {
     let mut run = Run::new(plan("", &[(2, "")]));
     run.ask("s0.a0");
     run.judge("s0.a0", VerdictKind::Unknown);
@@ -275,7 +275,7 @@ fn what_may_have_run_is_asked_again_only_if_that_is_wanted() {
 }
 
 #[test]
-fn a_stage_that_others_have_built_upon_is_left_as_it_is() {
+fn a_resume_leaves_a_stage_that_others_used_as_it_is() {
     let mut run = Run::new(plan("", &[(2, "need = 1"), (1, "")]));
     run.ask("s0.a0");
     run.ask("s0.a1");
@@ -327,7 +327,7 @@ fn any_event() -> impl Strategy<Value = PlanEvent> {
 proptest! {
     /// Whatever is told, true or not.
     #[test]
-    fn no_history_breaks_the_laws(events in prop::collection::vec(any_event(), 0..80)) {
+    fn invariants_hold_for_any_plan_events(events in prop::collection::vec(any_event(), 0..80)) {
         let spec = plan("concurrency = 2", &[(2, "need = 1\nstop_rest = true"), (2, ""), (1, "")]);
         let mut state = PlanState::new(&spec);
         for event in events {

@@ -34,7 +34,7 @@ fn following() -> World {
 }
 
 #[test]
-fn the_end_of_everything_leaves_it_alone_and_a_stop_by_name_does_not() {
+fn a_shutdown_leaves_an_adopted_session_alone_but_a_stop_by_name_ends_it() {
     let mut world = following();
     let before = world.get(&id(1)).cloned();
     assert_eq!(world.drain(None), []);
@@ -48,7 +48,7 @@ fn the_end_of_everything_leaves_it_alone_and_a_stop_by_name_does_not() {
 }
 
 #[test]
-fn it_is_known_by_its_process_while_that_lives() {
+fn an_adopted_session_is_found_by_its_process() {
     let mut world = following();
     assert_eq!(world.follower_of(IDENTITY).map(|it| &it.id), Some(&id(1)));
     assert_eq!(world.follower_of("boot 1 42 inode 8"), None);
@@ -57,7 +57,7 @@ fn it_is_known_by_its_process_while_that_lives() {
 }
 
 #[test]
-fn its_name_is_taken_and_its_place_is_not() {
+fn an_adopted_session_uses_its_name_but_counts_for_no_limit() {
     let mut world = following();
     let taken = world.admit(own(2, Some("mine")));
     assert!(matches!(taken, Err(AdmitError::NameTaken { .. })), "{taken:?}");
@@ -67,7 +67,7 @@ fn its_name_is_taken_and_its_place_is_not() {
 }
 
 #[test]
-fn it_is_not_launched_again_however_it_stands() {
+fn an_adopted_session_is_never_relaunched() {
     let mut world = following();
     for _ in 0..2 {
         let by = RelaunchBy::Person { who: "me".into(), parent: None, tethered: false };
@@ -86,7 +86,7 @@ fn it_is_not_launched_again_however_it_stands() {
 }
 
 #[test]
-fn it_is_believed_by_its_token_as_long_as_it_is_followed() {
+fn an_adopted_session_reports_with_its_token_while_it_is_followed() {
     let mut world = following();
     let (session, token) = (id(1).to_string(), LaunchToken::new(1));
     let presented = |token| ReportCredentials { session: &session, token: Some(token) };

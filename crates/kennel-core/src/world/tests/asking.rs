@@ -74,7 +74,7 @@ fn judge(world: &mut World, number: u64, kind: VerdictKind, unrecorded: &[u64]) 
 }
 
 #[test]
-fn what_can_t_be_removed_does_not_keep_a_prompt_from_its_verdict() {
+fn a_resource_that_cannot_be_removed_does_not_delay_the_verdict() {
     let mut world = company([prompt(1)]);
     reap(&mut world, 1);
     let what = OwedKind::RuntimeFiles;
@@ -100,7 +100,7 @@ fn what_can_t_be_removed_does_not_keep_a_prompt_from_its_verdict() {
 }
 
 #[test]
-fn a_member_is_not_removed_while_a_prompt_waits_for_it() {
+fn a_member_is_not_removed_while_a_prompt_is_queued_for_it() {
     let mut world = company([prompt(1)]);
     drop(world.admit(prompt(2).queued()));
     let busy = MemberRemoveError::Busy { name: "anna".into(), by: id(1) };
@@ -121,7 +121,7 @@ fn a_member_is_not_removed_while_a_prompt_waits_for_it() {
 }
 
 #[test]
-fn a_prompt_that_goes_on_has_its_key_however_long_ago_an_attempt_ended() {
+fn an_unfinished_prompt_keeps_its_key() {
     let mut world = company([prompt(1)]);
     let same = prompt(1).spec;
     let looked_up =

@@ -24,7 +24,7 @@ fn call_up(world: &mut World, caps: &Caps) -> Vec<SessionId> {
 }
 
 #[test]
-fn the_line_moves_in_order_as_others_end() {
+fn the_queue_advances_in_order_as_sessions_end() {
     let caps = caps(1);
     let mut world = world([named(1, None, None)]);
     for number in 2..5 {
@@ -48,7 +48,7 @@ fn the_line_moves_in_order_as_others_end() {
 }
 
 #[test]
-fn who_waits_for_a_name_does_not_hold_up_others() {
+fn a_session_that_waits_for_a_name_limit_does_not_hold_up_others() {
     let names = vec![NameCap { pattern: Pattern("rev-*".into()), most: 1 }];
     let caps = Caps { live: Some(3), names, ..Caps::default() };
     let mut world = world([named(1, Some("rev-1"), None)]);
@@ -59,7 +59,7 @@ fn who_waits_for_a_name_does_not_hold_up_others() {
 }
 
 #[test]
-fn a_new_daemon_keeps_the_line_and_a_shutdown_empties_it() {
+fn a_new_daemon_keeps_the_queue_and_a_shutdown_empties_it() {
     let mut before = world([named(1, None, None)]);
     for number in [4, 3] {
         drop(before.admit(named(number, None, None).queued()));
@@ -75,7 +75,7 @@ fn a_new_daemon_keeps_the_line_and_a_shutdown_empties_it() {
 }
 
 #[test]
-fn the_end_of_a_parent_empties_its_place_in_line() {
+fn the_end_of_a_parent_removes_its_child_from_the_queue() {
     let mut world = world([named(1, None, None)]);
     run(&mut world, 1);
     drop(world.admit(named(2, None, Some(1)).queued()));
@@ -90,7 +90,7 @@ proptest! {
     /// Whoever comes, in whatever order they end: never more than the cap, in the order in which they came, and
     /// nobody waits while there is room.
     #[test]
-    fn the_cap_holds_and_the_order_too(
+    fn limits_and_order_hold_for_any_sessions(
         cap in 1..4_u32,
         moves in proptest::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 1..40),
     ) {
@@ -139,7 +139,7 @@ fn looked_up(world: &World, spec: &SessionSpec, ended_ago: u64) -> Keyed {
 }
 
 #[test]
-fn the_same_key_is_the_same_session_while_it_lives_and_for_a_while_after() {
+fn a_key_stands_for_its_session_until_the_retention_ends() {
     let mut world = world([keyed(1)]);
     let same = keyed(2).spec;
     assert_eq!(looked_up(&world, &same, 1000), Keyed::Same(id(1)));
@@ -153,7 +153,7 @@ fn the_same_key_is_the_same_session_while_it_lives_and_for_a_while_after() {
 }
 
 #[test]
-fn another_request_under_the_same_key_is_told_what_differs() {
+fn a_different_request_with_the_same_key_is_refused_with_its_differences() {
     let world = world([keyed(1)]);
     let mut other = keyed(2).spec;
     other.asked_by = "somebody else".into();

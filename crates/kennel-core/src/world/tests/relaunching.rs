@@ -14,7 +14,7 @@ fn person(token: u128) -> Relaunch {
 
 /// The row of the new launch is durable before that of the former one says so.
 #[test]
-fn a_launch_that_was_followed_does_not_pend_after_a_crash() {
+fn a_launch_with_a_successor_is_not_pending_after_a_crash() {
     let mut world = World::default();
     let former = Session {
         phase: Phase::Cleaned,
@@ -101,7 +101,7 @@ fn four_resumes_are_one_launch() {
 }
 
 #[test]
-fn a_resume_waits_for_the_end_and_for_the_clean_up() {
+fn a_resume_waits_for_the_end_and_the_cleanup() {
     let mut world = world([Session::new(
         id(1),
         spec(),
@@ -124,7 +124,7 @@ fn a_resume_waits_for_the_end_and_for_the_clean_up() {
 }
 
 #[test]
-fn what_nobody_saw_end_is_not_launched_again() {
+fn a_session_whose_end_was_not_seen_is_not_relaunched() {
     let mut world = world([named(1, None, None)]);
     run(&mut world, 1);
     let unseen = crate::event::PenEnd::Unobservable { why: "no yard".into() };
@@ -285,7 +285,7 @@ fn the_pause_goes_on_after_a_restart_of_the_daemon() {
 }
 
 #[test]
-fn what_was_stopped_or_not_asked_for_is_not_repeated() {
+fn a_stopped_session_or_one_without_a_policy_is_not_restarted() {
     let mut world = ended();
     let (decision, effects) = world.consider_restart(&id(1), Duration::ZERO);
     assert_eq!((decision, effects), (Err(NoRestartReason::NoPolicy), vec![]));
