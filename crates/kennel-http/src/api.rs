@@ -54,14 +54,9 @@ impl Api {
     pub(crate) fn new(config: HttpConfig, setup: ServerSetup) -> Self {
         let observe = ObserveState::new(config.doctor, setup.daemon.shutdown_signal());
         let streams = StreamLimits::new(config.write_timeout);
-        let site = config.web.map_or_else(Site::built_in, Site::in_folder);
-        let (access, daemon) = (Access::new(config.listen, site, &setup), setup.daemon);
+        let access = Access::new(config.listen, Site(config.web), &setup);
+        let daemon = setup.daemon;
         Self(Arc::new(ApiState { daemon, observe, streams, access }))
-    }
-
-    /// All routes, for the socket in the home.
-    pub(crate) fn socket_routes(self) -> Router {
-        self.routes(not_found)
     }
 
     /// All routes; `fallback` serves every other path.
@@ -127,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (api, _shutdown, register) = detached(folder.path());
         // The router panics on an overlap.
-        drop(api.socket_routes());
+        drop(api.routes(not_found));
         register.close();
     }
 }

@@ -9,6 +9,8 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use crate::api::Api;
 use crate::stream::{sse, ws_events};
 
+type Text = &'static str;
+
 #[cfg(feature = "schema")]
 pub(crate) use schemars::JsonSchema as HasSchema;
 /// Without the document no type needs a schema.
@@ -38,19 +40,19 @@ pub(crate) enum ResponseContent {
     Empty,
     Json(SchemaSource),
     /// A stream in one of these media types, with items of this schema.
-    Stream(&'static [&'static str], SchemaSource),
-    Other(&'static str),
+    Stream(&'static [Text], SchemaSource),
+    Other(Text),
     WebSocket,
 }
 
 #[derive(Debug)]
 #[cfg_attr(not(feature = "schema"), expect(dead_code, reason = "only the document reads it"))]
 pub(crate) struct Endpoint {
-    pub(crate) method: &'static str,
-    pub(crate) path: &'static str,
+    pub(crate) method: Text,
+    pub(crate) path: Text,
     handler: MethodRouter<Api>,
-    pub(crate) id: &'static str,
-    pub(crate) summary: &'static str,
+    pub(crate) id: Text,
+    pub(crate) summary: Text,
     pub(crate) status: u16,
     pub(crate) content: ResponseContent,
     pub(crate) query: Option<SchemaSource>,
@@ -73,25 +75,21 @@ impl Endpoint {
     }
 
     /// Its response is JSON of this type.
-    pub(crate) fn answer<T: HasSchema>(self, summary: &'static str) -> Self {
+    pub(crate) fn answer<T: HasSchema>(self, summary: Text) -> Self {
         self.respond(200, ResponseContent::Json(SchemaSource::of::<T>()), summary)
     }
 
     /// It creates something; its response is JSON of this type.
-    pub(crate) fn created<T: HasSchema>(self, summary: &'static str) -> Self {
+    pub(crate) fn created<T: HasSchema>(self, summary: Text) -> Self {
         self.respond(201, ResponseContent::Json(SchemaSource::of::<T>()), summary)
     }
 
-    pub(crate) fn empty(self, summary: &'static str) -> Self {
+    pub(crate) fn empty(self, summary: Text) -> Self {
         self.respond(204, ResponseContent::Empty, summary)
     }
 
     /// Its response is a stream in one of these media types, with items of this type.
-    pub(crate) fn stream<T: HasSchema>(
-        mut self,
-        kinds: &'static [&'static str],
-        summary: &'static str,
-    ) -> Self {
+    pub(crate) fn stream<T: HasSchema>(mut self, kinds: &'static [Text], summary: Text) -> Self {
         self.streams_events = kinds.contains(&sse::EVENT_STREAM);
         self.respond(200, ResponseContent::Stream(kinds, SchemaSource::of::<T>()), summary)
     }
@@ -102,21 +100,16 @@ impl Endpoint {
         self
     }
 
-    pub(crate) fn respond(
-        self,
-        status: u16,
-        content: ResponseContent,
-        summary: &'static str,
-    ) -> Self {
+    pub(crate) fn respond(self, status: u16, content: ResponseContent, summary: Text) -> Self {
         Self { status, content, summary, ..self }
     }
 }
 
-fn endpoint<H: Handler<T, Api>, T: 'static>(
-    (method, filter): (&'static str, MethodFilter),
-    path: &'static str,
-    id: &'static str,
-    handler: H,
+fn endpoint<T: 'static>(
+    (method, filter): (Text, MethodFilter),
+    path: Text,
+    id: Text,
+    handler: impl Handler<T, Api>,
 ) -> Endpoint {
     Endpoint {
         method,
@@ -132,27 +125,15 @@ fn endpoint<H: Handler<T, Api>, T: 'static>(
     }
 }
 
-pub(crate) fn get<H: Handler<T, Api>, T: 'static>(
-    path: &'static str,
-    id: &'static str,
-    handler: H,
-) -> Endpoint {
+pub(crate) fn get<T: 'static>(path: Text, id: Text, handler: impl Handler<T, Api>) -> Endpoint {
     endpoint(("get", MethodFilter::GET), path, id, handler)
 }
 
-pub(crate) fn post<H: Handler<T, Api>, T: 'static>(
-    path: &'static str,
-    id: &'static str,
-    handler: H,
-) -> Endpoint {
+pub(crate) fn post<T: 'static>(path: Text, id: Text, handler: impl Handler<T, Api>) -> Endpoint {
     endpoint(("post", MethodFilter::POST), path, id, handler)
 }
 
-pub(crate) fn delete<H: Handler<T, Api>, T: 'static>(
-    path: &'static str,
-    id: &'static str,
-    handler: H,
-) -> Endpoint {
+pub(crate) fn delete<T: 'static>(path: Text, id: Text, handler: impl Handler<T, Api>) -> Endpoint {
     endpoint(("delete", MethodFilter::DELETE), path, id, handler)
 }
 

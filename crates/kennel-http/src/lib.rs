@@ -69,7 +69,8 @@ impl ApiServer for HttpServer {
     fn serve_socket(&self, listener: UnixListener, stop: ServerTask) -> ServerTask {
         let write_timeout = self.0.streams.write_timeout;
         let listener = OwnerOnlyListener { listener, write_timeout };
-        let routes = self.0.clone().socket_routes().into_make_service_with_connect_info::<Peer>();
+        let routes =
+            self.0.clone().routes(api::not_found).into_make_service_with_connect_info::<Peer>();
         let serving = axum::serve(listener, routes).with_graceful_shutdown(stop);
         Box::pin(async move {
             if let Err(error) = serving.await {

@@ -1,7 +1,7 @@
 //! A daemon with a real yard and real keepers, seen from a client at its socket.
 //!
-//! This program is all of them: started by cargo it is the test, which starts itself as the yard, which starts
-//! it as the daemon. Every scene has a home of its own, and is played in each kind of pen.
+//! This program is all of them: started by cargo it is the test, which starts itself as the yard, which starts it as the
+//! daemon. Every test has a home of its own, and runs in each kind of pen.
 
 #[path = "daemon/client.rs"]
 mod client;

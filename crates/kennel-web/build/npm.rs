@@ -77,16 +77,13 @@ impl<'a> DashboardBuilder<'a> {
             return Err(NpmBuildError::NoFolder);
         }
         let lock = self.lock();
-        let wanted = inputs::hash(self.web);
-        let wanted = wanted.map_err(|source| NpmBuildError::Files { action: "read", source })?;
+        let wanted = inputs::hash(self.web).map_err(cant("read"))?;
         let dist = self.web.join("dist");
         if !fs::read_to_string(dist.join(STAMP)).is_ok_and(|built| built == wanted) {
             // In a read-only folder no other build writes.
-            let lock = lock.as_ref().map_err(|error| NpmBuildError::Files {
-                action: "write",
-                source: io::Error::new(error.kind(), error.to_string()),
-            })?;
-            self.run_npm(lock, &dist, &wanted)?;
+            let lock = lock.as_ref();
+            let lock = lock.map_err(|error| io::Error::new(error.kind(), error.to_string()));
+            self.run_npm(lock.map_err(cant("write"))?, &dist, &wanted)?;
         }
         Ok(BuiltDashboard { dist, _lock: lock.ok() })
     }
@@ -111,7 +108,6 @@ impl<'a> DashboardBuilder<'a> {
     }
 
     fn run_npm(&self, lock: &File, dist: &Path, hash: &str) -> Result<(), NpmBuildError> {
-        let cant = |action| move |source| NpmBuildError::Files { action, source };
         self.check_node()?;
         let stamp = dist.join(STAMP);
         match fs::remove_file(&stamp) {
@@ -136,15 +132,18 @@ impl<'a> DashboardBuilder<'a> {
         stdin: Stdio,
         limit: Duration,
     ) -> Result<(), NpmBuildError> {
-        let cant = |source| NpmBuildError::Files { action: "write", source };
-        let log = File::create(&self.log).map_err(cant)?;
+        let log = File::create(&self.log).map_err(cant("write"))?;
         let mut command = Command::new(program);
         if let Some(path) = &self.path {
             command.env("PATH", path);
         }
         // It would keep npm from installing the build tools.
         command.env_remove("NODE_ENV").current_dir(self.web);
-        command.args(arguments).stdin(stdin).stdout(log.try_clone().map_err(cant)?).stderr(log);
+        command
+            .args(arguments)
+            .stdin(stdin)
+            .stdout(log.try_clone().map_err(cant("write"))?)
+            .stderr(log);
         bounded::run(&mut command, limit).map_err(|why| match why {
             BoundedError::Start(source) => NpmBuildError::Missing { program, source },
             why => {
@@ -171,7 +170,6 @@ impl<'a> DashboardBuilder<'a> {
 
     /// Installs the packages in the lock file, unless they are installed.
     fn install(&self, lock: &File) -> Result<(), NpmBuildError> {
-        let cant = |action| move |source| NpmBuildError::Files { action, source };
         let wanted = fs::read(self.web.join("package-lock.json")).map_err(cant("read"))?;
         let note = self.web.join(INSTALLED);
         if fs::read(&note).is_ok_and(|installed| installed == wanted) {
@@ -185,8 +183,7 @@ impl<'a> DashboardBuilder<'a> {
     }
 
     fn npm(&self, lock: &File, arguments: &[&str]) -> Result<(), NpmBuildError> {
-        let lock = lock.try_clone();
-        let lock = lock.map_err(|source| NpmBuildError::Files { action: "write", source })?;
+        let lock = lock.try_clone().map_err(cant("write"))?;
         self.run("npm", arguments, Stdio::from(lock), self.limit)
     }
 
@@ -203,4 +200,8 @@ impl<'a> DashboardBuilder<'a> {
 
 fn major(version: &str) -> Option<u32> {
     version.strip_prefix('v')?.split('.').next()?.parse().ok()
+}
+
+fn cant(action: &'static str) -> impl Fn(io::Error) -> NpmBuildError {
+    move |source| NpmBuildError::Files { action, source }
 }

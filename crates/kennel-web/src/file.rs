@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_dashboard_is_complete_or_has_a_reason_for_missing() {
-        let site = Site::built_in();
+        let site = Site::default();
         let Some(index) = find(INDEX) else {
             assert!(site.missing_reason().is_some_and(|reason| !reason.is_empty()));
             return;

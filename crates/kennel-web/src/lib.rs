@@ -31,23 +31,12 @@ pub struct Asset {
     pub immutable: bool,
 }
 
-/// Where the dashboard's files come from.
+/// Where the dashboard's files come from: the program itself, or, for developers of the dashboard, a folder that is read for
+/// each request.
 #[derive(Debug, Clone, Default)]
-pub struct Site(Option<PathBuf>);
+pub struct Site(pub Option<PathBuf>);
 
 impl Site {
-    /// From the program itself.
-    #[must_use]
-    pub fn built_in() -> Self {
-        Self(None)
-    }
-
-    /// From a folder, read for each request: for developers of the dashboard.
-    #[must_use]
-    pub fn in_folder(folder: PathBuf) -> Self {
-        Self(Some(folder))
-    }
-
     /// Whether files are read from the disk, which may block.
     #[must_use]
     pub fn is_in_folder(&self) -> bool {

@@ -5,7 +5,7 @@
 //! ```
 
 use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HOST, ORIGIN, UPGRADE};
-use axum::http::{HeaderMap, HeaderName, Method, Uri};
+use axum::http::{HeaderMap, HeaderName, Method, Request};
 use kennel_types::api::Scope;
 
 use super::dashboard::is_page;
@@ -18,14 +18,6 @@ use crate::extract::MAX_BODY;
 
 pub(super) const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const LOGIN: &str = "/login";
-
-/// A request without its body.
-#[derive(Debug)]
-pub(super) struct RequestHead<'a> {
-    pub(super) method: &'a Method,
-    pub(super) uri: &'a Uri,
-    pub(super) headers: &'a HeaderMap,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Denial {
@@ -50,33 +42,33 @@ pub(super) enum Denial {
 }
 
 /// The client's identity; none for a public page that needs no authentication.
-pub(super) fn authorize(
-    head: &RequestHead<'_>,
+pub(super) fn authorize<B>(
+    request: &Request<B>,
     names: &HostNames,
     find: impl Fn(&SecretHash, CredentialKind) -> Option<Identity>,
 ) -> Result<Option<Identity>, Denial> {
-    let host = host(head).ok_or(Denial::WrongHost)?;
+    let host = host(request).ok_or(Denial::WrongHost)?;
     if !names.include(host) {
         return Err(Denial::WrongHost);
     }
-    let origin = single(head.headers, &ORIGIN, "Origin")?;
+    let origin = single(request.headers(), &ORIGIN, "Origin")?;
     if origin.is_some_and(|origin| !names.is_own_origin(origin, host)) {
         return Err(Denial::ForeignOrigin);
     }
     // The sign-in page is public, at every path of the dashboard.
-    let path = head.uri.path();
-    let public = is_read(head) && (path == LOGIN || is_page(path, head.headers));
-    let site = single(head.headers, &FETCH_SITE, "Sec-Fetch-Site")?;
+    let path = request.uri().path();
+    let public = is_read(request) && (path == LOGIN || is_page(path, request.headers()));
+    let site = single(request.headers(), &FETCH_SITE, "Sec-Fetch-Site")?;
     // A link may be followed from anywhere. Nothing else is for pages of other origins, which may be on this very
     // machine, at another port (`same-site`).
     if !public && matches!(site, Some("cross-site" | "same-site")) {
         return Err(Denial::ForeignOrigin);
     }
-    let length = single(head.headers, &CONTENT_LENGTH, "Content-Length")?;
+    let length = single(request.headers(), &CONTENT_LENGTH, "Content-Length")?;
     if length.and_then(|length| length.parse::<u64>().ok()).is_some_and(|it| it > MAX_BODY as u64) {
         return Err(Denial::TooLarge);
     }
-    let known = match credential(head, names)? {
+    let known = match credential(request, names)? {
         Some((hash, kind)) => {
             find(&hash, kind).map(|identity| (identity, kind)).ok_or(Denial::WrongSecret)
         }
@@ -89,12 +81,12 @@ pub(super) fn authorize(
         Err(denial) => return Err(denial),
     };
     let from_own_page = origin.is_some() || matches!(site, Some("same-origin" | "none"));
-    if kind == CredentialKind::Cookie && !is_read(head) && !from_own_page {
+    if kind == CredentialKind::Cookie && !is_read(request) && !from_own_page {
         return Err(Denial::Forged);
     }
     // A WebSocket may be opened read-only: its handler decides.
-    let reads = matches!(*head.method, Method::GET | Method::HEAD);
-    let signs_out = *head.method == Method::POST && path == LOGOUT;
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let signs_out = *request.method() == Method::POST && path == LOGOUT;
     if identity.scope == Scope::ReadOnly && !reads && !signs_out {
         return Err(Denial::ReadOnly);
     }
@@ -102,18 +94,18 @@ pub(super) fn authorize(
 }
 
 /// Whether the request changes nothing and upgrades nothing.
-fn is_read(head: &RequestHead<'_>) -> bool {
-    let reads = matches!(*head.method, Method::GET | Method::HEAD);
-    reads && !head.headers.contains_key(UPGRADE)
+fn is_read<B>(request: &Request<B>) -> bool {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    reads && !request.headers().contains_key(UPGRADE)
 }
 
 /// The host of the request, if there is exactly one.
-fn host<'a>(head: &'a RequestHead<'_>) -> Option<&'a str> {
-    let mut hosts = head.headers.get_all(HOST).iter();
+fn host<B>(request: &Request<B>) -> Option<&str> {
+    let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next()?.to_str().ok()?;
     let other = hosts.next().is_some();
     // The request line may contain the host, too.
-    let differs = head.uri.authority().is_some_and(|authority| authority.as_str() != host);
+    let differs = request.uri().authority().is_some_and(|authority| authority.as_str() != host);
     (!other && !differs).then_some(host)
 }
 
@@ -132,11 +124,11 @@ fn single<'a>(
 }
 
 /// The secret of the request. `Authorization` takes precedence over a cookie.
-fn credential(
-    head: &RequestHead<'_>,
+fn credential<B>(
+    request: &Request<B>,
     names: &HostNames,
 ) -> Result<Option<(SecretHash, CredentialKind)>, Denial> {
-    if let Some(text) = single(head.headers, &AUTHORIZATION, "Authorization")? {
+    if let Some(text) = single(request.headers(), &AUTHORIZATION, "Authorization")? {
         let (scheme, secret) = text.split_once(' ').unwrap_or((text, ""));
         return match scheme.eq_ignore_ascii_case("bearer") {
             true => Ok(Some((SecretHash::of(secret.trim().as_bytes()), CredentialKind::Bearer))),
@@ -144,7 +136,7 @@ fn credential(
         };
     }
     let name = names.cookie();
-    let lines = head.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let lines = request.headers().get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut cookies = lines
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
@@ -161,8 +153,6 @@ fn credential(
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
     use crate::access::tokens::test_identity;
 
@@ -175,14 +165,11 @@ mod tests {
         headers: &[(&str, &str)],
     ) -> Result<Option<Scope>, Denial> {
         let names = HostNames::new(HOST_NAME.parse().unwrap(), false, &[]);
-        let mut map = HeaderMap::new();
+        let mut request = Request::builder().method(method).uri(target);
         for (name, value) in headers {
-            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
-            map.append(name, HeaderValue::from_str(value).unwrap());
+            request = request.header(*name, *value);
         }
-        let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let uri: Uri = target.parse().unwrap();
-        let head = RequestHead { method: &method, uri: &uri, headers: &map };
+        let request = request.body(()).unwrap();
         let find = |hash: &SecretHash, kind| match kind {
             CredentialKind::Bearer if *hash == SecretHash::of(b"full") => {
                 Some(test_identity(Scope::Full))
@@ -198,7 +185,7 @@ mod tests {
             }
             _ => None,
         };
-        authorize(&head, &names, find).map(|identity| identity.map(|identity| identity.scope))
+        authorize(&request, &names, find).map(|identity| identity.map(|identity| identity.scope))
     }
 
     /// Authorizes a request with this token.

@@ -104,24 +104,16 @@ impl TcpConnections {
         Some(Arc::new(TcpConnection { number, connections: self.clone(), peer }))
     }
 
-    /// Cuts all connections over which one of these tokens was used; returns how many.
-    pub(super) fn cut(&self, tokens: &[TokenId]) -> u64 {
-        self.cut_where(tokens, |_| true)
-    }
-
-    /// Cuts all of them but this one.
-    pub(super) fn cut_others(&self, tokens: &[TokenId], spared: &TcpConnection) -> u64 {
-        self.cut_where(tokens, |number| number != spared.number)
-    }
-
-    fn cut_where(&self, tokens: &[TokenId], is_meant: impl Fn(u64) -> bool) -> u64 {
+    /// Cuts all connections over which one of these tokens was used, but for one; returns how many.
+    pub(super) fn cut(&self, tokens: &[TokenId], spared: Option<&TcpConnection>) -> u64 {
+        let spared = spared.map(|connection| connection.number);
         let mut table = self.table();
-        let uses =
-            |entry: &ConnectionEntry| entry.tokens.iter().any(|token| tokens.contains(token));
-        let meant = table
-            .entries
-            .iter_mut()
-            .filter(|(number, entry)| is_meant(**number) && !entry.cut && uses(entry));
+        let is_meant = |number: u64, entry: &ConnectionEntry| {
+            let uses = entry.tokens.iter().any(|token| tokens.contains(token));
+            uses && !entry.cut && Some(number) != spared
+        };
+        let entries = table.entries.iter_mut();
+        let meant = entries.filter(|(number, entry)| is_meant(**number, entry));
         meant.map(|(_, entry)| entry.cut()).count() as u64
     }
 }
@@ -282,8 +274,8 @@ mod tests {
         let (known, mut known_other) = connect(&connections).await;
         let (_unauthenticated, mut unauthenticated_other) = connect(&connections).await;
         known.as_ref().unwrap().1.use_token(token());
-        assert_eq!(connections.cut(&[token()]), 1);
-        assert_eq!(connections.cut(&[token()]), 0, "once");
+        assert_eq!(connections.cut(&[token()], None), 1);
+        assert_eq!(connections.cut(&[token()], None), 0, "once");
         assert!(is_cut(&mut known_other).await && !is_cut(&mut unauthenticated_other).await);
     }
 }

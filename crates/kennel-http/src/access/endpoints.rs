@@ -132,7 +132,7 @@ async fn revoke(
     let (connections, named) = (api.access.0.connections.clone(), name.clone());
     let revoke = move |store: &super::TokenStore| {
         let (id, saved) = store.revoke(&named)?;
-        Ok((connections.cut(&[id]), saved))
+        Ok((connections.cut(&[id], None), saved))
     };
     let (cut, saved) = api.access.with_store(revoke).await?;
     tracing::info!(name, cut, "revoked a token");
@@ -191,7 +191,7 @@ async fn sign_out(
     let connections = api.access.0.connections.clone();
     let saved = api.access.with_store(move |store| {
         let saved = store.revoke_id(id);
-        let cut = connections.cut_others(&[id], &connection);
+        let cut = connections.cut(&[id], Some(&connection));
         tracing::info!(name, cut, "a browser signed out");
         saved
     });

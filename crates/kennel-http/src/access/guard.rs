@@ -16,7 +16,7 @@ use futures_util::stream::unfold;
 use kennel_daemon::{ApiError, ApiErrorKind, clock};
 use tokio::time::timeout_at;
 
-use super::authorization::{Denial, RequestHead, authorize};
+use super::authorization::{Denial, authorize};
 use super::connections::TcpConnection;
 use super::host_names::HostNames;
 use super::identity::{Credential, Identity, read_only};
@@ -79,14 +79,9 @@ impl AccessGuard {
         connection: &TcpConnection,
         request: &Request,
     ) -> Result<Option<Identity>, Denial> {
-        let head = RequestHead {
-            method: request.method(),
-            uri: request.uri(),
-            headers: request.headers(),
-        };
         let store = &self.access.0.store;
         let now = clock::now_ms();
-        let identity = authorize(&head, &self.names, |hash, kind| store.find(hash, kind, now))?;
+        let identity = authorize(request, &self.names, |hash, kind| store.find(hash, kind, now))?;
         if let Some(Identity { credential: Credential::Token { id, .. }, .. }) = &identity {
             if !connection.use_token(*id) {
                 return Err(Denial::TooManyConnections);

@@ -6,11 +6,6 @@ use axum::response::{IntoResponse, Response};
 
 const PAGE: &str = include_str!("html_page.html");
 
-/// A page with this title and this text, which is HTML.
-fn page(status: StatusCode, title: &str, text: &str) -> Response {
-    with_head(status, "", title, text)
-}
-
 /// Leads to another path of this site.
 pub(super) fn redirect(status: StatusCode, path: &str) -> Response {
     // The path is part of an attribute: only characters without a meaning in HTML are allowed.
@@ -18,12 +13,13 @@ pub(super) fn redirect(status: StatusCode, path: &str) -> Response {
     let safe = path.starts_with('/') && !path.starts_with("//") && path.chars().all(plain);
     let path = if safe { path } else { "/" };
     let head = format!("<meta http-equiv=\"refresh\" content=\"0; url={path}\">\n");
-    with_head(status, &head, "One moment", &format!("<p><a href=\"{path}\">Continue</a></p>"))
+    page(status, &head, "One moment", &format!("<p><a href=\"{path}\">Continue</a></p>"))
 }
 
 pub(super) fn not_signed_in() -> Response {
     page(
         StatusCode::UNAUTHORIZED,
+        "",
         "This browser is not signed in",
         "<p>Run this in a terminal on the machine where Kennel runs:</p>\n\
          <pre>kennel dashboard</pre>\n\
@@ -37,6 +33,7 @@ pub(super) fn not_signed_in() -> Response {
 pub(super) fn invalid_link() -> Response {
     page(
         StatusCode::FORBIDDEN,
+        "",
         "This link is no longer valid",
         "<p>A sign-in link works once, within ten minutes. This creates another one:</p>\n<pre>kennel dashboard</pre>\n\
          <p class=\"soft\">(In the folder with Kennel's sources: <code>cargo run --release -- dashboard</code>.) If this \
@@ -48,7 +45,7 @@ pub(super) fn no_dashboard(version: &str, why: &str) -> Response {
     let (version, why) = (escape(version), escape(why));
     let text = format!(
         "<p>Kennel {version} runs, and this browser is signed in. But this program was built without the dashboard:</p>\n\
-         <pre class=\"said\">{why}</pre>\n\
+         <pre class=\"reason\">{why}</pre>\n\
          <p>Install Node 20 or newer with npm, and build the program again in the folder with Kennel's sources:</p>\n\
          <pre>KENNEL_WEB=require cargo build --release</pre>\n\
          <p>If something is missing, the build fails and reports it. Then run <code>kennel daemon restart</code> with the \
@@ -56,10 +53,11 @@ pub(super) fn no_dashboard(version: &str, why: &str) -> Response {
          <p class=\"soft\">The command line and <a href=\"/v1/openapi.json\">the API</a> can do everything that the \
          dashboard can.</p>"
     );
-    page(StatusCode::OK, "This program has no dashboard", &text)
+    page(StatusCode::OK, "", "This program has no dashboard", &text)
 }
 
-fn with_head(status: StatusCode, head: &str, title: &str, text: &str) -> Response {
+/// A page with this title and this text, which is HTML; `head` is added to its head.
+fn page(status: StatusCode, head: &str, title: &str, text: &str) -> Response {
     let html = PAGE.replace("{head}", head).replace("{title}", title).replace("{text}", text);
     (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
 }

@@ -140,7 +140,7 @@ impl Access {
         let connections = self.0.connections.clone();
         self.with_store(move |store| {
             let issued = issue(store)?;
-            let cut = connections.cut(&issued.revoked);
+            let cut = connections.cut(&issued.revoked, None);
             Ok((issued, cut))
         })
         .await

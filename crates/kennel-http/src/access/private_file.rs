@@ -40,23 +40,22 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
 
 /// Writes a file atomically. Durable when it returns.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    let draft = path.with_extension(format!("{}.new", extension(path)));
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = Path::new(&draft);
     // A killed daemon may have left one, with any content and mode.
-    match fs::remove_file(&draft) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove(draft)?;
     let written = (|| {
         let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(OWNER_ONLY).open(&draft)?;
+        let mut file = options.write(true).create_new(true).mode(OWNER_ONLY).open(draft)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&draft, path)?;
+        fs::rename(draft, path)?;
         File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
     })();
     if written.is_err() {
         // A leftover draft is replaced by the next write.
-        fs::remove_file(&draft).ok();
+        fs::remove_file(draft).ok();
     }
     written
 }
@@ -66,10 +65,6 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-fn extension(path: &Path) -> String {
-    path.extension().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

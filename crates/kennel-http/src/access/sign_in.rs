@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use kennel_daemon::clock;
-use kennel_types::api::{Scope, TokenKind};
+use kennel_types::api::TokenKind;
 
 use super::authorization::FETCH_SITE;
 use super::connections::TcpConnection;
@@ -18,11 +18,10 @@ use super::dashboard::is_page;
 use super::guard::AccessGuard;
 use super::identity::Identity;
 use super::secret::SecretHash;
-use super::token_store::TokenStoreError;
 use super::tokens::BROWSER_MS;
 use super::{dashboard, html_page};
 use crate::api::not_found;
-use crate::error::{ErrorResponse, HandlerResult};
+use crate::error::HandlerResult;
 
 const PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
 
@@ -37,7 +36,11 @@ pub(super) async fn fallback(guard: AccessGuard, request: Request) -> HandlerRes
         return Err(not_found().await);
     }
     if request.extensions().get::<Identity>().is_none() {
-        return Ok(unauthenticated(path, headers));
+        // A browser does not send its cookie if a page of another origin led it here. From a page of this origin it does.
+        return Ok(match is_cross_site(headers) {
+            true => html_page::redirect(StatusCode::UNAUTHORIZED, path),
+            false => html_page::not_signed_in(),
+        });
     }
     let site = &guard.access.0.site;
     if let Some(why) = site.missing_reason()
@@ -48,15 +51,6 @@ pub(super) async fn fallback(guard: AccessGuard, request: Request) -> HandlerRes
     match dashboard::at(site, path, headers).await? {
         Some(response) => Ok(response),
         None => Err(not_found().await),
-    }
-}
-
-/// For a browser that is not signed in, or that did not send its cookie because a page of another origin led it here.
-/// From a page of this origin it does.
-fn unauthenticated(path: &str, headers: &HeaderMap) -> Response {
-    match is_cross_site(headers) {
-        true => html_page::redirect(StatusCode::UNAUTHORIZED, path),
-        false => html_page::not_signed_in(),
     }
 }
 
@@ -77,16 +71,12 @@ async fn sign_in(
         let throttled = guard.count_failure(&connection, "used, expired or wrong sign-in link");
         return Ok(throttled.unwrap_or_else(html_page::invalid_link));
     };
-    let cookie = create_cookie(&guard, scope).await.map_err(ErrorResponse::from)?;
-    Ok(redirect_home(request.headers(), &cookie))
-}
-
-async fn create_cookie(guard: &AccessGuard, scope: Scope) -> Result<String, TokenStoreError> {
     let now = clock::now_ms();
     let add = move |store: &super::TokenStore| store.add(None, TokenKind::Browser, scope, now);
     let (issued, _) = guard.access.issue(add).await?;
     tracing::info!(name = issued.entry.name, "a browser signed in");
-    Ok(guard.names.set_cookie(issued.secret.expose(), BROWSER_MS / 1000))
+    let cookie = guard.names.set_cookie(issued.secret.expose(), BROWSER_MS / 1000);
+    Ok(redirect_home(request.headers(), &cookie))
 }
 
 /// Leads to the front page, so that the secret leaves the address bar.

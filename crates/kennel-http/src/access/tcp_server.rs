@@ -52,11 +52,8 @@ pub(super) async fn serve(
         match accepted {
             Ok((stream, peer)) => {
                 if let Some(stream) = admit(&connections, stream, peer, tls.is_some()) {
-                    let connection = stream.connection.clone();
-                    let (app, shutdown) = (app.clone(), shutdown.clone());
-                    let task = ConnectionTask { app, connection, shutdown };
                     let stream = WriteTimeout::new(stream, write_timeout);
-                    tasks.spawn(task.serve(stream, tls.clone()));
+                    tasks.spawn(serve_tls(stream, tls.clone(), app.clone(), shutdown.clone()));
                 }
             }
             Err(error) => {
@@ -104,49 +101,51 @@ fn set_options(stream: &TcpStream) {
     }
 }
 
-struct ConnectionTask {
+async fn serve_tls(
+    stream: WriteTimeout<CuttableStream>,
+    tls: Option<TlsAcceptor>,
     app: Router,
-    connection: Arc<TcpConnection>,
     shutdown: watch::Receiver<bool>,
+) {
+    let connection = stream.get_ref().connection.clone();
+    let peer = connection.peer;
+    let Some(tls) = tls else { return serve_http(stream, connection, app, shutdown).await };
+    match tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
+        Ok(Ok(stream)) => serve_http(stream, connection, app, shutdown).await,
+        Ok(Err(error)) => tracing::debug!(%error, %peer, "a TLS handshake failed"),
+        Err(_) => tracing::debug!(%peer, "a TLS handshake timed out"),
+    }
 }
 
-impl ConnectionTask {
-    async fn serve(self, stream: WriteTimeout<CuttableStream>, tls: Option<TlsAcceptor>) {
-        let Some(tls) = tls else { return self.serve_http(stream).await };
-        let peer = self.connection.peer;
-        match tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
-            Ok(Ok(stream)) => self.serve_http(stream).await,
-            Ok(Err(error)) => tracing::debug!(%error, %peer, "a TLS handshake failed"),
-            Err(_) => tracing::debug!(%peer, "a TLS handshake timed out"),
+async fn serve_http(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    connection: Arc<TcpConnection>,
+    app: Router,
+    mut shutdown: watch::Receiver<bool>,
+) {
+    let peer = connection.peer;
+    let app = TowerToHyperService::new(app);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(connection.clone());
+        app.call(request)
+    });
+    let http = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD)
+        .max_headers(MAX_HEADERS)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    tokio::pin!(http);
+    let ended = tokio::select! {
+        ended = http.as_mut() => ended,
+        () = shutdown_requested(&mut shutdown) => {
+            http.as_mut().graceful_shutdown();
+            http.await
         }
-    }
-
-    async fn serve_http(self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
-        let Self { app, connection, mut shutdown } = self;
-        let peer = connection.peer;
-        let app = TowerToHyperService::new(app);
-        let service = service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(connection.clone());
-            app.call(request)
-        });
-        let http = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
-            .max_buf_size(MAX_HEAD)
-            .max_headers(MAX_HEADERS)
-            .serve_connection(TokioIo::new(stream), service)
-            .with_upgrades();
-        tokio::pin!(http);
-        let ended = tokio::select! {
-            ended = http.as_mut() => ended,
-            () = shutdown_requested(&mut shutdown) => {
-                http.as_mut().graceful_shutdown();
-                http.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, %peer, "a TCP connection ended with an error");
-        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, %peer, "a TCP connection ended with an error");
     }
 }
 

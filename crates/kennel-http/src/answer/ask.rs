@@ -39,7 +39,7 @@ pub(crate) async fn ask(
     // may be back after a crash.
     let ours = view.created_at >= began || !by.is_empty() && view.spec.asked_by == by;
     let reference = view.session.clone();
-    // This client has received no event yet, whatever its headers say.
+    // This client has received no event yet, whatever its headers contain.
     let response = stream(api.clone(), view, &HeaderMap::new()).await?;
     Ok(match tied && ours {
         true => cancel_on_disconnect(&api, reference, response),

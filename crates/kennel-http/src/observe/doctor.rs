@@ -101,7 +101,7 @@ fn run(command: &[OsString], bounds: &ProcessLimits) -> DoctorFindings {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).current_dir("/");
     match process::run(&mut command, bounds) {
-        Ok(said) => parse(said),
+        Ok(output) => parse(output),
         Err(RunProgramError::Cancelled) => Err(ApiError::leaving()),
         Err(RunProgramError::TimedOut) => {
             Err(ApiError::internal(format!("the doctor did not finish within {TIMEOUT:?}")))
@@ -114,14 +114,14 @@ fn run(command: &[OsString], bounds: &ProcessLimits) -> DoctorFindings {
 }
 
 /// Only the JSON counts: it contains the exit status, too.
-fn parse(said: ProcessOutput) -> DoctorFindings {
-    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&said.stdout).is_ok();
-    if is_json && !said.truncated {
-        return Ok(Bytes::from(said.stdout));
+fn parse(output: ProcessOutput) -> DoctorFindings {
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&output.stdout).is_ok();
+    if is_json && !output.truncated {
+        return Ok(Bytes::from(output.stdout));
     }
-    let stderr = String::from_utf8_lossy(&said.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let first = stderr.lines().next().unwrap_or("it printed no error").to_owned();
-    Err(ApiError::internal(format!("the doctor failed ({}): {first}", said.status)))
+    Err(ApiError::internal(format!("the doctor failed ({}): {first}", output.status)))
 }
 
 #[cfg(test)]

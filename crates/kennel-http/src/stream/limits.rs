@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kennel_daemon::ApiError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
@@ -33,9 +34,10 @@ impl StreamLimits {
         }
     }
 
-    /// A permit for an attached client, to be held while it is attached; none if there are too many.
-    pub(crate) fn try_attach(&self) -> Option<OwnedSemaphorePermit> {
-        self.attached.clone().try_acquire_owned().ok()
+    /// A permit for an attached client, to be held while it is attached.
+    pub(crate) fn try_attach(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let permit = self.attached.clone().try_acquire_owned();
+        permit.map_err(|_| ApiError::busy("too many clients are attached"))
     }
 
     /// Completes when no client is attached any more.

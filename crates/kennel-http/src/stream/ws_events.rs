@@ -8,6 +8,7 @@
 //! does a page see why a WebSocket was refused, so the error is an event, `refused`, with the problem document, or with
 //! the bare status if there is none.
 
+use std::io;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
@@ -44,8 +45,7 @@ pub(crate) async fn or_stream(api: Api, request: Request, next: Next) -> Handler
         ApiError::invalid(format!("invalid WebSocket handshake: {}", error.body_text()))
     })?;
     let upgrade = upgrade.max_message_size(MAX_CLIENT_MESSAGE).max_frame_size(MAX_CLIENT_MESSAGE);
-    let permit = api.streams.try_attach();
-    let permit = permit.ok_or_else(|| ApiError::busy("too many clients are attached"))?;
+    let permit = api.streams.try_attach()?;
     let response = match as_stream(&mut parts) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(error) => ErrorResponse::from(error).into_response(),
@@ -99,15 +99,7 @@ async fn send_response(socket: &mut WebSocket, response: Response) {
     close(socket, Some(CloseFrame { code: close_code::NORMAL, reason: "".into() })).await;
 }
 
-struct ClientGone;
-
-impl From<axum::Error> for ClientGone {
-    fn from(_: axum::Error) -> Self {
-        Self
-    }
-}
-
-async fn forward(socket: &mut WebSocket, body: Body) -> Result<(), ClientGone> {
+async fn forward(socket: &mut WebSocket, body: Body) -> Result<(), axum::Error> {
     let mut chunks = body.into_data_stream();
     loop {
         tokio::select! {
@@ -117,11 +109,15 @@ async fn forward(socket: &mut WebSocket, body: Body) -> Result<(), ClientGone> {
                 Some(Err(_)) | None => return Ok(()),
             },
             received = socket.recv() => match received {
-                Some(Ok(Message::Close(_))) | None => return Err(ClientGone),
+                Some(Ok(Message::Close(_))) | None => return Err(client_gone()),
                 Some(received) => drop(received?),
             },
         }
     }
+}
+
+fn client_gone() -> axum::Error {
+    axum::Error::new(io::Error::from(io::ErrorKind::ConnectionReset))
 }
 
 /// The reason why there is no stream, as an event.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::ws::{Message, WebSocket};
 use kennel_daemon::{InputEvent, LaunchEnd, LaunchWatch, TerminalInput, journal_folder};
 use kennel_keeper::attach::screen_of;
-use kennel_keeper::journal::{JournalItem, JournalReader, LossReason};
+use kennel_keeper::journal::{JournalItem, JournalReader};
 use kennel_pen::Size;
 use kennel_types::SessionView;
 use tokio::sync::watch;
@@ -37,12 +37,6 @@ pub(super) struct TerminalConnection {
     reader: Option<JournalReader>,
     ping_at: Instant,
     received_at: Instant,
-}
-
-#[derive(Debug)]
-enum TerminalChunk {
-    Bytes(Vec<u8>),
-    Gap { offset: u64, lost: Option<u64>, why: LossReason },
 }
 
 impl TerminalConnection {
@@ -177,19 +171,10 @@ impl TerminalConnection {
             let read = read(&mut reader)?;
             Ok((reader, read))
         });
-        let (reader, (chunks, state)) = read.await.map_err(unreadable)?;
+        let (reader, (messages, state)) = read.await.map_err(unreadable)?;
         self.reader = Some(reader);
-        for chunk in chunks {
-            match chunk {
-                TerminalChunk::Bytes(bytes) => {
-                    self.socket.send(Message::Binary(bytes.into())).await?;
-                }
-                TerminalChunk::Gap { offset, lost, why } => {
-                    let (why, text) = (why.name(), why.to_string());
-                    let gap = ServerMessage::Gap { offset, lost, why, text };
-                    send(&mut self.socket, &gap).await?;
-                }
-            }
+        for message in messages {
+            self.socket.send(message).await?;
         }
         Ok(state)
     }
@@ -239,21 +224,20 @@ impl TerminalConnection {
 }
 
 async fn send(socket: &mut WebSocket, message: &ServerMessage<'_>) -> Result<(), CloseReason> {
-    let text =
-        serde_json::to_string(message).map_err(|error| CloseReason::failed(error.to_string()))?;
-    Ok(socket.send(Message::Text(text.into())).await?)
+    let text = message.to_text().map_err(|error| CloseReason::failed(error.to_string()))?;
+    Ok(socket.send(text).await?)
 }
 
 fn unreadable(error: io::Error) -> CloseReason {
     CloseReason::failed(format!("can't read the output: {error}"))
 }
 
-/// Reads some output. Blocks on the disk.
-fn read(reader: &mut JournalReader) -> io::Result<(Vec<TerminalChunk>, ReadState)> {
-    let (mut chunks, mut bytes) = (Vec::new(), Vec::new());
-    let flush = |chunks: &mut Vec<TerminalChunk>, bytes: &mut Vec<u8>| {
+/// Reads some output, as messages for the client. Blocks on the disk.
+fn read(reader: &mut JournalReader) -> io::Result<(Vec<Message>, ReadState)> {
+    let (mut messages, mut bytes) = (Vec::new(), Vec::new());
+    let flush = |messages: &mut Vec<Message>, bytes: &mut Vec<u8>| {
         if !bytes.is_empty() {
-            chunks.push(TerminalChunk::Bytes(std::mem::take(bytes)));
+            messages.push(Message::Binary(std::mem::take(bytes).into()));
         }
     };
     let state = loop {
@@ -263,12 +247,13 @@ fn read(reader: &mut JournalReader) -> io::Result<(Vec<TerminalChunk>, ReadState
         match reader.next()? {
             JournalItem::Data { data, .. } => bytes.extend(data),
             JournalItem::Gap { offset, lost, why } => {
-                flush(&mut chunks, &mut bytes);
-                chunks.push(TerminalChunk::Gap { offset, lost, why });
+                flush(&mut messages, &mut bytes);
+                let (why, text) = (why.name(), why.to_string());
+                messages.push(ServerMessage::Gap { offset, lost, why, text }.to_text()?);
             }
             JournalItem::End => break ReadState::CaughtUp,
         }
     };
-    flush(&mut chunks, &mut bytes);
-    Ok((chunks, state))
+    flush(&mut messages, &mut bytes);
+    Ok((messages, state))
 }

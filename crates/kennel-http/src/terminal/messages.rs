@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use axum::extract::ws::close_code;
+use axum::extract::ws::{Message, close_code};
 use serde::{Deserialize, Serialize};
 
 use super::close_reason::CloseReason;
@@ -67,6 +67,12 @@ pub(super) enum ServerMessage<'a> {
     Refused { why: String },
     /// The session has ended, and all output was sent.
     Ended { outcome: Option<EndRecord<'a>> },
+}
+
+impl ServerMessage<'_> {
+    pub(super) fn to_text(&self) -> serde_json::Result<Message> {
+        Ok(Message::Text(serde_json::to_string(self)?.into()))
+    }
 }
 
 #[cfg(test)]

@@ -73,8 +73,7 @@ pub(crate) async fn terminal(
     let upgrade = upgrade.map_err(|error| {
         ApiError::invalid(format!("expected a WebSocket handshake: {}", error.body_text()))
     })?;
-    let permit = api.streams.try_attach();
-    let permit = permit.ok_or_else(|| ApiError::busy("too many clients are attached"))?;
+    let permit = api.streams.try_attach()?;
     query.read_only |= identity.require_full().is_err();
     let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE);
     Ok(upgrade.on_upgrade(async move |socket| {

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -19,14 +18,14 @@ impl Answer {
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// Of an answer of many lines.
+    /// The values of a response of JSON lines.
     pub(crate) fn lines(&self) -> Vec<Value> {
         let text = String::from_utf8_lossy(&self.body);
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-/// Asks, and waits for the whole answer.
+/// Sends a request and waits for the whole response.
 pub(crate) fn ask(
     socket: &Path,
     method: &str,
@@ -36,10 +35,10 @@ pub(crate) fn ask(
     let mut stream = send(socket, method, path, body)?;
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes)?;
-    parse(&bytes).ok_or_else(|| std::io::Error::other("half an answer"))
+    parse(&bytes).ok_or_else(|| std::io::Error::other("incomplete response"))
 }
 
-/// Asks, and leaves the answer where it is.
+/// Sends a request without reading the response.
 pub(crate) fn send(
     socket: &Path,
     method: &str,

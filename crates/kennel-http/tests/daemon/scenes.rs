@@ -1,4 +1,4 @@
-//! What a daemon must do.
+//! The tests: what a daemon must do.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -9,12 +9,11 @@ use serde_json::{Value, json};
 use crate::client;
 use crate::stage::{Stage, pid, signal};
 
-/// One scene.
 type Scene = fn(&Stage);
 
 pub(crate) const SCENES: &[(&str, Scene)] = &[
     ("a_session_runs_and_is_cleaned", runs),
-    ("reports_a_missing_program", not_there),
+    ("reports_a_missing_program", missing_program),
     ("a_stop_ends_the_whole_tree", stop_ends_all),
     ("a_stopped_keeper_is_bypassed", stopped_keeper),
     ("a_killed_daemon_is_started_again_and_adopts", adopts),
@@ -29,11 +28,11 @@ pub(crate) const SCENES: &[(&str, Scene)] = &[
     ("a_replaced_daemon_keeps_its_sessions", replace),
     ("input_and_signals_reach_the_agent", input),
     ("passes_a_standard_input_by_its_ticket", deposit),
-    ("a_tethered_session_ends_with_its_client", tether),
-    ("finds_shows_and_removes_sessions", book_keeping),
+    ("a_tethered_session_ends_with_its_client", tethered),
+    ("finds_shows_and_removes_sessions", records),
     ("a_child_session_ends_with_its_parent", parent),
     ("adopts_many_sessions_quickly", many),
-    ("refuses_invalid_requests", nonsense),
+    ("refuses_invalid_requests", invalid_requests),
 ];
 
 fn runs(stage: &Stage) {
@@ -63,7 +62,7 @@ fn runs(stage: &Stage) {
     }
 }
 
-fn not_there(stage: &Stage) {
+fn missing_program(stage: &Stage) {
     let session = stage.run(&["/no/such/program"]);
     assert_eq!(session["reason"]["kind"], "failed", "{session}");
     assert_eq!(session["reason"]["code"], 204);
@@ -104,7 +103,7 @@ fn stopped_keeper(stage: &Stage) {
     for _ in 0..3 {
         signal(keeper, Signal::STOP);
     }
-    let tormentor = std::thread::spawn(move || {
+    let stopper = std::thread::spawn(move || {
         let end = Instant::now() + Duration::from_secs(12);
         while Instant::now() < end {
             signal(keeper, Signal::STOP);
@@ -116,7 +115,7 @@ fn stopped_keeper(stage: &Stage) {
     assert_eq!(stage.processes(&mark), Vec::<i32>::new());
     stage.gone(keeper);
     stage.assert_clean(&answer["session"]);
-    tormentor.join().unwrap();
+    stopper.join().unwrap();
 }
 
 fn adopts(stage: &Stage) {
@@ -241,7 +240,7 @@ fn term(stage: &Stage) {
     let (_session, mark) = stubborn(stage);
     let (yard, daemon) = (stage.yard_pid(), stage.daemon_pid());
     signal(daemon, Signal::HUP);
-    assert_eq!(stage.daemon_pid(), daemon, "a hang-up is nothing to a daemon");
+    assert_eq!(stage.daemon_pid(), daemon, "a daemon ignores SIGHUP");
     signal(daemon, Signal::TERM);
     stage.gone(daemon);
     stage.gone(yard);
@@ -307,21 +306,21 @@ fn deposit(stage: &Stage) {
     std::fs::write(stage.path("input"), "from afar").unwrap();
     let input = std::fs::File::open(stage.path("input")).unwrap();
     let ticket = "00112233445566778899aabbccddeeff";
-    stage.leave_at_deposit(ticket, &input);
+    stage.pass_descriptor(ticket, &input);
     let mut order = stage.order(&["/bin/sh", "-c", "test \"$(cat)\" = 'from afar'"]);
     order["stdin"] = json!({"deposit": {"ticket": ticket}});
     let session = stage.post("/v1/sessions", &order);
     assert_eq!(stage.wait(&session)["exit_code"], 0);
-    assert_eq!(stage.ask("POST", "/v1/sessions", Some(&order)).status, 422, "given once");
+    assert_eq!(stage.ask("POST", "/v1/sessions", Some(&order)).status, 422, "a ticket works once");
 }
 
-fn tether(stage: &Stage) {
+fn tethered(stage: &Stage) {
     let mut order = stage.order(&["/bin/sleep", "1000"]);
     order["tethered"] = json!(true);
     // The client does not wait for the response.
     let stream = client::send(&stage.path("kennel.sock"), "POST", "/v1/sessions", Some(&order));
     stream.unwrap().flush().unwrap();
-    // Either the disconnect was noticed, or the tether was never taken.
+    // Either the disconnect was noticed, or the session was never tied to the connection.
     stage.until("it has ended", || {
         let all = stage.get("/v1/sessions?all=true");
         let sessions = all["sessions"].as_array().unwrap();
@@ -329,7 +328,7 @@ fn tether(stage: &Stage) {
     });
 }
 
-fn book_keeping(stage: &Stage) {
+fn records(stage: &Stage) {
     let mut order = stage.order(&["/bin/sleep", "1000"]);
     order["name"] = json!("claude");
     let session = stage.post("/v1/sessions", &order);
@@ -339,9 +338,9 @@ fn book_keeping(stage: &Stage) {
     assert_eq!(stage.get(&format!("/v1/sessions/{}", &id[..9]))["id"], session["id"]);
     let taken = stage.ask("POST", "/v1/sessions", Some(&order));
     assert_eq!((taken.status, &taken.json()["code"]), (409, &json!("conflict")));
-    let slip = stage.ask("GET", "/v1/sessions/cluade", None);
-    assert_eq!(slip.status, 404);
-    assert!(slip.json()["detail"].as_str().unwrap().contains("claude"));
+    let misspelled = stage.ask("GET", "/v1/sessions/cluade", None);
+    assert_eq!(misspelled.status, 404);
+    assert!(misspelled.json()["detail"].as_str().unwrap().contains("claude"));
     // Events that need not be durable are recorded a moment later.
     let inspected = stage.until("its history is recorded", || {
         let inspected = stage.get("/v1/sessions/claude/inspect");
@@ -405,7 +404,7 @@ fn many(stage: &Stage) {
     drop(sessions);
 }
 
-fn nonsense(stage: &Stage) {
+fn invalid_requests(stage: &Stage) {
     let ask = |method: &str, path: &str, body: &Value| {
         let answer = stage.ask(method, path, Some(body));
         (answer.status, answer.json()["code"].as_str().unwrap().to_owned())
@@ -421,7 +420,7 @@ fn nonsense(stage: &Stage) {
     let by_method = (405, "method_not_allowed".to_owned());
     assert_eq!(ask("PUT", "/v1/daemon", &json!({})), by_method);
     assert_eq!(ask("GET", "/v1/sessions?all=perhaps", &json!({})), invalid);
-    assert_eq!(stage.get("/v1/sessions?all=true")["sessions"], json!([]), "and nothing was made");
+    assert_eq!(stage.get("/v1/sessions?all=true")["sessions"], json!([]), "no session was created");
     assert!(
         !stage.path("sessions").exists() || stage.path("sessions").read_dir().unwrap().count() == 0
     );

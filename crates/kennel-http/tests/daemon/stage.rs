@@ -1,4 +1,4 @@
-//! A home with a yard and a daemon, and the look from outside.
+//! A home with a yard and a daemon, observed from outside.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 
 use crate::client::{self, Answer};
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// How long a step may take.
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 fn home() -> PathBuf {
     PathBuf::from(std::env::args_os().nth(1).expect("the home"))
@@ -61,7 +61,7 @@ fn start_yard(home: &std::path::Path) -> io::Result<()> {
     command.spawn().map(drop)
 }
 
-/// See the module. All that was started ends with it.
+/// A home with a yard and a daemon. Dropping it ends all its processes.
 pub(crate) struct Stage {
     home: tempfile::TempDir,
     pen: PenKind,
@@ -81,8 +81,8 @@ impl Stage {
         start_yard(self.home.path()).unwrap();
     }
 
-    /// Leaves a descriptor for a request to come.
-    pub(crate) fn leave_at_deposit(&self, ticket: &str, descriptor: &fs::File) {
+    /// Passes a descriptor for a later request.
+    pub(crate) fn pass_descriptor(&self, ticket: &str, descriptor: &fs::File) {
         use kennel_pen::wire::{Channel, Delivery, Received};
         use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
         let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
@@ -92,7 +92,7 @@ impl Stage {
         let channel = Channel::new(socket, 8);
         let sent = channel.send(ticket.as_bytes(), &[descriptor.as_fd()]).unwrap();
         assert_eq!(sent, Delivery::Sent);
-        let answer = self.until("the deposit answers", || match channel.receive().unwrap() {
+        let answer = self.until("the daemon answers", || match channel.receive().unwrap() {
             Received::Message(bytes, _) => Some(bytes),
             Received::Nothing => None,
             Received::End => panic!("refused"),
@@ -104,14 +104,14 @@ impl Stage {
         self.home.path().join(name)
     }
 
-    /// Waits until something comes true.
-    pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+    /// Waits until a condition is met.
+    pub(crate) fn until<T>(&self, what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+        let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Some(found) = look() {
+            if let Some(found) = check() {
                 return found;
             }
-            assert!(Instant::now() < deadline, "waited in vain: {what}");
+            assert!(Instant::now() < deadline, "timed out: {what}");
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -125,7 +125,7 @@ impl Stage {
         client::ask(&self.path("kennel.sock"), method, path, body)
     }
 
-    /// Asks, however often the daemon is between two lives.
+    /// Sends a request, and repeats it while no daemon runs.
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let away = [
             ErrorKind::NotFound,
@@ -162,7 +162,7 @@ impl Stage {
         })
     }
 
-    /// Starts a session, and gives it as it is then.
+    /// Starts a session and returns its view.
     pub(crate) fn run(&self, argv: &[&str]) -> Value {
         self.post("/v1/sessions", &self.order(argv))
     }
@@ -204,7 +204,7 @@ impl Stage {
         pid(&self.get(&format!("/v1/sessions/{id}/inspect"))["keeper_pid"])
     }
 
-    /// Kills the daemon; gives back the pid that it had.
+    /// Kills the daemon; returns its former pid.
     pub(crate) fn kill_daemon(&self) -> i32 {
         let pid = self.daemon_pid();
         signal(pid, Signal::KILL);
@@ -212,7 +212,7 @@ impl Stage {
         pid
     }
 
-    /// Waits until a process is gone, or nothing but a zombie.
+    /// Waits until a process is gone or a zombie.
     pub(crate) fn gone(&self, pid: i32) {
         self.until("a process is gone", || {
             ProcessStat::read(pid).unwrap().is_none_or(|stat| stat.is_dead()).then_some(())
@@ -234,12 +234,12 @@ impl Stage {
         found
     }
 
-    /// Nothing is left of a session that is cleaned: no stray, no file of its runtime.
+    /// Checks that nothing remains of a cleaned session: no stray, no runtime file.
     pub(crate) fn assert_clean(&self, session: &Value) {
         let folder = PathBuf::from(session["folder"].as_str().unwrap());
-        assert!(!folder.join("keeper.sock").exists(), "its socket is left");
-        // Its keeper lets go when it hears that the outcome is on record.
-        self.until("its lock to be free", || {
+        assert!(!folder.join("keeper.sock").exists(), "its socket remains");
+        // Its keeper releases the lock once the outcome is on record.
+        self.until("its lock is free", || {
             let lock = fs::File::open(folder.join("lock")).ok();
             let free =
                 |lock| rustix::fs::flock(lock, FlockOperation::NonBlockingLockShared).is_ok();
@@ -248,7 +248,7 @@ impl Stage {
         let strays = self.get("/v1/strays");
         assert_eq!(strays["strays"], json!([]));
         if let Some(pen) = session["pen"].as_str().filter(|pen| pen.starts_with('/')) {
-            assert!(!PathBuf::from(pen).exists(), "{pen} is left");
+            assert!(!PathBuf::from(pen).exists(), "{pen} remains");
         }
     }
 
@@ -283,7 +283,7 @@ impl Drop for Stage {
                 std::thread::sleep(Duration::from_millis(5));
             }
             if alive() {
-                eprintln!("the yard is still there");
+                eprintln!("the yard still runs");
                 signal(yard, Signal::KILL);
             }
         }
