@@ -1,5 +1,5 @@
 //! Measures the two durable writes of a session: in the register, which flushes the WAL itself, and
-//! in a database with the same table that leaves the flushes to SQLite (`synchronous=FULL`).
+//! in a database with simpler tables that leaves the flushes to SQLite (`synchronous=FULL`).
 //!
 //! `cargo run --profile dist -p kennel-register --example durable_writes`
 
@@ -15,15 +15,20 @@ const SESSIONS: u32 = 500;
 
 fn main() {
     let folder = tempfile::tempdir_in(".").expect("a folder on the disk");
-    let register = median(&register_times(folder.path()));
-    let full = median(&full_times(folder.path()));
+    let register = Register::open(&folder.path().join("register.db"), "home").expect("opened");
+    let full = open_full(&folder.path().join("full.db"));
+    // By turns, so that other load on the disk affects both.
+    let times: Vec<_> = (0..SESSIONS)
+        .map(|number| (time_register(&register.register, number), time_full(&full, number)))
+        .collect();
     println!("median time of a session's two durable writes, of {SESSIONS} sessions");
-    println!("  the register:                   {register:?}");
-    println!("  SQLite with synchronous=FULL:   {full:?}");
+    println!("  the register:                 {:?}", median(times.iter().map(|time| time.0)));
+    println!("  SQLite with synchronous=FULL: {:?}", median(times.iter().map(|time| time.1)));
+    register.register.close();
 }
 
-fn median(times: &[Duration]) -> Duration {
-    let mut times = times.to_vec();
+fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<_> = times.collect();
     times.sort_unstable();
     times[times.len() / 2]
 }
@@ -44,24 +49,22 @@ fn event(kind: &str) -> NewEvent {
     NewEvent { time_ms: 0, session: None, kind, cause, by: None }
 }
 
-fn register_times(folder: &Path) -> Vec<Duration> {
-    let register = Register::open(&folder.join("register.db"), "home").expect("opened").register;
-    let session = |number| {
-        let records = [record(number, Phase::Reserved), record(number, Phase::Cleaned)];
-        let begun = Instant::now();
-        for record in records {
-            let saved = register.save(record, vec![event("saved")], Durability::Durable);
-            saved.blocking_recv().expect("a reply").expect("recorded");
-        }
-        begun.elapsed()
-    };
-    let times = (0..SESSIONS).map(session).collect();
-    register.close();
-    times
+fn records(number: u32) -> [SessionRecord; 2] {
+    [record(number, Phase::Reserved), record(number, Phase::Cleaned)]
 }
 
-fn full_times(folder: &Path) -> Vec<Duration> {
-    let connection = Connection::open(folder.join("full.db")).expect("opened");
+fn time_register(register: &Register, number: u32) -> Duration {
+    let records = records(number);
+    let begun = Instant::now();
+    for record in records {
+        let saved = register.save(record, vec![event("saved")], Durability::Durable);
+        saved.blocking_recv().expect("a reply").expect("recorded");
+    }
+    begun.elapsed()
+}
+
+fn open_full(path: &Path) -> Connection {
+    let connection = Connection::open(path).expect("opened");
     connection
         .execute_batch(
             "PRAGMA journal_mode = wal; PRAGMA synchronous = FULL;
@@ -69,23 +72,24 @@ fn full_times(folder: &Path) -> Vec<Duration> {
              CREATE TABLE events (seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, cause TEXT)",
         )
         .expect("a database");
-    let session = |number| {
-        let records = [record(number, Phase::Reserved), record(number, Phase::Cleaned)];
-        let begun = Instant::now();
-        for record in records {
-            let json = serde_json::to_string(&record.session).expect("serialized");
-            connection.execute_batch("BEGIN IMMEDIATE").expect("begun");
-            connection
-                .prepare_cached("INSERT OR REPLACE INTO sessions VALUES (?1, ?2)")
-                .and_then(|mut save| save.execute(params![record.session.id.as_str(), json]))
-                .expect("saved");
-            connection
-                .prepare_cached("INSERT INTO events (kind, cause) VALUES ('saved', 'benchmark')")
-                .and_then(|mut save| save.execute([]))
-                .expect("saved");
-            connection.execute_batch("COMMIT").expect("committed");
-        }
-        begun.elapsed()
-    };
-    (0..SESSIONS).map(session).collect()
+    connection
+}
+
+fn time_full(connection: &Connection, number: u32) -> Duration {
+    let records = records(number);
+    let begun = Instant::now();
+    for record in records {
+        let json = serde_json::to_string(&record.session).expect("serialized");
+        connection.execute_batch("BEGIN IMMEDIATE").expect("begun");
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO sessions VALUES (?1, ?2)")
+            .and_then(|mut save| save.execute(params![record.session.id.as_str(), json]))
+            .expect("saved");
+        connection
+            .prepare_cached("INSERT INTO events (kind, cause) VALUES ('saved', 'benchmark')")
+            .and_then(|mut save| save.execute([]))
+            .expect("saved");
+        connection.execute_batch("COMMIT").expect("committed");
+    }
+    begun.elapsed()
 }
