@@ -93,7 +93,7 @@ pub(crate) enum TextStyle {
     Heading,
 }
 
-/// Returns the width of the terminal on standard output; none if that is no terminal.
+/// Returns the width of the terminal on standard output; none if that is not a terminal.
 pub(crate) fn width() -> Option<usize> {
     let stdout = rustix::stdio::stdout();
     let size = kennel_sys::terminal::size(stdout).ok().flatten();

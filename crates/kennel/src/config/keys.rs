@@ -329,7 +329,7 @@ fn check_by_flag(flag: &Arg, text: &str) -> Result<(), String> {
     }
 }
 
-/// Returns what clap's error says about the value, without its text about the command line.
+/// Returns the part of clap's error about the value, without its text about the command line.
 fn without_usage(error: &clap::Error, text: &str) -> String {
     let words = |kind| match error.get(kind) {
         Some(ContextValue::Strings(words)) => words.clone(),

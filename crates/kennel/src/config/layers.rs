@@ -151,7 +151,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Returns nothing if no variable says where to look.
+    /// Returns nothing if no variable defines where to look.
     fn find(flag: Option<&Path>, variables: &ConfigVariables) -> Option<Self> {
         let variable = |name| variables.get(name).map(PathBuf::from);
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);

@@ -231,7 +231,7 @@ fn await_daemon(
         match yard.map(reap::reap) {
             // It is still starting.
             Some(Ok(None)) => {}
-            // Another yard serves the home or has just served it, or ours was told to exit.
+            // Another yard serves the home or has just served it, or ours was asked to exit.
             Some(Ok(Some(WaitStatus::Code(code))))
                 if [i32::from(exit_code::REFUSED), 0].contains(&code) =>
             {

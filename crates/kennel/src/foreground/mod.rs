@@ -58,7 +58,7 @@ const CONTROL_C: u8 = 3;
 pub(crate) enum ForegroundRole {
     /// The session is ours: a signal to us stops it.
     Owner(Stopper),
-    /// We are attached to a session that goes on without us.
+    /// We are attached to a session that keeps running without us.
     Viewer,
 }
 

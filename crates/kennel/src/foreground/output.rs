@@ -1,13 +1,12 @@
 //! Copies the agent's output from its journal to our streams. A thread does it, since our streams
 //! may block.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use kennel_keeper::attach::{ScreenTracker, screen_of};
 use kennel_keeper::journal::{JournalItem, JournalReader, LossReason, STDERR};

@@ -1,4 +1,4 @@
-//! Detects repeated Ctrl-C. The agent receives the key, but a user who presses it several times
+//! Detects repeated Ctrl-C. The agent receives the key, but repeated presses mean that the user
 //! wants to stop the session.
 
 use std::time::{Duration, Instant};

@@ -45,20 +45,20 @@ fn members(
 }
 
 fn missing(
-    who: &PlanTarget,
+    target: &PlanTarget,
     members: &BTreeMap<String, AgentSettings>,
     path: &OsStr,
 ) -> Option<String> {
-    let seat = match who {
+    let settings = match target {
         PlanTarget::Agent(name) => {
             AgentSettings { agent: name.clone(), ..AgentSettings::default() }
         }
         PlanTarget::Member(name) => match members.get(name) {
-            Some(seat) => seat.clone(),
+            Some(settings) => settings.clone(),
             None => return Some(format!("unknown member {name:?}")),
         },
     };
-    match Agent::of(&seat) {
+    match Agent::of(&settings) {
         Ok(agent) if is_installed(agent.program(), path) => None,
         Ok(agent) => Some(format!("program {:?} is not in PATH", agent.program())),
         Err(error) => Some(error.to_string()),

@@ -108,7 +108,7 @@ pub(super) fn board(plan: &PlanView, turn: usize, elapsed: Duration) -> String {
 
 fn line(agent: &PlanAgentView) -> String {
     let status = agent_status(agent.state);
-    let who = agent.member.as_deref().or(agent.agent.as_deref()).unwrap_or_default();
+    let target = agent.member.as_deref().or(agent.agent.as_deref()).unwrap_or_default();
     let session = agent.session.as_deref().map(|id| format!(" ({id})")).unwrap_or_default();
     let used = after_comma(&agent.usage);
     let over = matches!(
@@ -120,7 +120,7 @@ fn line(agent: &PlanAgentView) -> String {
         0 | 1 => String::new(),
         more => format!(", {}", counted(more as usize, "attempt")),
     };
-    format!("{:<16} {:<10} {status}{why}{session}{asks}{used}", agent.name, sanitize(who))
+    format!("{:<16} {:<10} {status}{why}{session}{asks}{used}", agent.name, sanitize(target))
 }
 
 fn agent_status(status: PlanAgentStatus) -> &'static str {
@@ -145,11 +145,11 @@ pub(super) fn outline(spec: &PlanSpec) -> String {
     for stage in &spec.stages {
         writeln!(text, "{}", stage.name).ok();
         for agent in &stage.agents {
-            let who = match &agent.who {
+            let target = match &agent.who {
                 PlanTarget::Agent(name) => name.clone(),
                 PlanTarget::Member(name) => format!("member {name}"),
             };
-            writeln!(text, "  {:<16} {}", agent.name.as_str(), sanitize(&who)).ok();
+            writeln!(text, "  {:<16} {}", agent.name.as_str(), sanitize(&target)).ok();
         }
     }
     text

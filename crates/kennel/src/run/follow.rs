@@ -32,7 +32,7 @@ pub(super) fn follow(
     let Some(keeper) = keeper else {
         // The session was so short that its keeper has already exited.
         start(false)?.finish(signals, false);
-        return settle(daemon, session, None, signals).report();
+        return report(settle(daemon, session, None, signals));
     };
     let terminal = session.spec.terminal.is_some();
     let own = foreground::own_terminal().filter(|_| terminal);
@@ -74,13 +74,13 @@ pub(super) fn follow(
             // The terminal is restored last: keys meant for the agent must not reach the shell.
             let settled = settle(daemon, session, Some(&outcome), signals);
             drop(raw);
-            settled.report()
+            report(settled)
         }
         ForegroundEnd::KeeperLost | ForegroundEnd::Signalled(_) => {
             output.finish(signals, shown);
             // This may take a while; the restored terminal lets the user interrupt it.
             drop(raw);
-            settle(daemon, session, None, signals).report()
+            report(settle(daemon, session, None, signals))
         }
     }
 }
@@ -96,22 +96,13 @@ pub(super) fn await_end(
         print_message(&format!("session {id} already exists; waiting for its end"));
         print_note(&format!("hint: `kennel attach {id}` attaches to it; Ctrl-C leaves it running"));
     }
-    settle(daemon, session, None, signals).report()
+    report(settle(daemon, session, None, signals))
 }
 
-/// The end of a session, not yet printed.
-struct SettledSession {
-    notices: Vec<String>,
-    code: Result<u8, CommandError>,
-}
-
-impl SettledSession {
-    fn report(self) -> Result<u8, CommandError> {
-        for notice in &self.notices {
-            print_message(notice);
-        }
-        self.code
-    }
+/// Prints the notices about an ended session, and returns its exit code.
+fn report((notices, code): (Vec<String>, Result<u8, CommandError>)) -> Result<u8, CommandError> {
+    notices.iter().for_each(|notice| print_message(notice));
+    code
 }
 
 /// Fetches the session's end from the daemon. Without an answer, the keeper's report counts.
@@ -120,7 +111,7 @@ fn settle(
     session: &SessionView,
     outcome: Option<&Outcome>,
     signals: &Signals,
-) -> SettledSession {
+) -> (Vec<String>, Result<u8, CommandError>) {
     let patience = if session.spec.worktree.is_some() { WORKTREE } else { RECORD };
     let deadline = outcome.map(|_| Instant::now() + patience);
     let recorded = await_record(daemon, &session.id, deadline, signals);
@@ -137,7 +128,7 @@ fn settle(
         ))),
         (Err(failure), None) => Err(failure.code(exit_code::UNKNOWN)),
     };
-    SettledSession { notices, code }
+    (notices, code)
 }
 
 /// Waits until the session has ended. Returns nothing after the deadline or a signal.

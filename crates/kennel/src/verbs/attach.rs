@@ -102,7 +102,7 @@ pub(crate) fn attach(daemon: &DaemonClient, args: &AttachArgs) -> Result<u8, Com
     }
 }
 
-/// Refuses input that is no terminal: the `</dev/null` of a script would end the agent.
+/// Refuses input other than a terminal: the `</dev/null` of a script would end the agent.
 fn refuse_other_input(session: &SessionView, read_only: bool) -> Result<(), CommandError> {
     if read_only || !session.spec.stdin || isatty(rustix::stdio::stdin()) {
         return Ok(());

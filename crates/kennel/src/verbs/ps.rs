@@ -83,7 +83,7 @@ fn tone(session: &SessionView) -> TextStyle {
 fn command(session: &SessionView) -> String {
     let Some(agent) = &session.spec.agent else { return shell_words(&session.spec.argv) };
     let of = match (&agent.member, &agent.plan) {
-        (_, Some(seat)) => format!(" for {} of plan {}", seat.name, seat.plan),
+        (_, Some(agent)) => format!(" for {} of plan {}", agent.name, agent.plan),
         (Some(member), None) => format!(" for {member}"),
         (None, None) => String::new(),
     };

@@ -300,7 +300,7 @@ everywhere! {
         refused(&scene, &["adopt", &pid], &format!("already belongs to session {id}"));
         for own in [scene.daemon(), scene.yard(), scene.keeper()] {
             let pid = own.expect("it is there").to_string();
-            refused(&scene, &["adopt", &pid], "Kennel's own");
+            refused(&scene, &["adopt", &pid], "belongs to Kennel itself");
         }
         assert_eq!(scene.session(&id)["phase"], "running");
         assert_eq!(scene.sessions().len(), 1);
@@ -345,7 +345,7 @@ fn another_users_process_is_refused() {
     let Some(root) = Scene::new(Who::Root, Pen::Subtree) else { return };
     let (ours, roots) = (own(&scene, &["sleep"]), own(&root, &["sleep"]));
     refused(&scene, &["adopt", &roots.pid().to_string()], "belongs to user 0, and this home");
-    refused(&root, &["adopt", &ours.pid().to_string()], "this is a home of user 0");
+    refused(&root, &["adopt", &ours.pid().to_string()], "this home to user 0");
     end(ours);
     end(roots);
     scene.stop_daemon();

@@ -95,6 +95,6 @@ fn end_yard(yard: &YardStatus, keep: bool) -> Result<u8, CommandError> {
     let Some(process) = pidfd::open(yard.pid)? else { return Ok(0) };
     let _sent_or_gone = pidfd::send(&process, Signal::TERM)?;
     readable(&process, Some(Instant::now() + EXIT_TIMEOUT))?;
-    print_message(&format!("no daemon was running; yard {} was told to exit", yard.pid));
+    print_message(&format!("no daemon was running; yard {} was asked to exit", yard.pid));
     Ok(0)
 }

@@ -1,10 +1,9 @@
 //! Processes of the home, found in `/proc`. A process is never signalled by its pid: a handle is
 //! opened first, and then the process is identified again.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::Instant;
+use std::{fs, io};
 
 use kennel_pen::{HOME_COOKIE, HomeId, ProcessIdentity, SESSION_COOKIE};
 use kennel_sys::identity::ProcessStat;
