@@ -37,8 +37,8 @@ pub enum KeeperClientError {
     Call(#[from] io::Error),
 }
 
-/// A connection that sends requests and receives reports. It never blocks, and is readable when a report
-/// has arrived.
+/// A connection that sends requests and receives reports. It never blocks, and is readable when a
+/// report has arrived.
 #[derive(Debug)]
 pub struct SocketClient<Request, Report> {
     channel: Channel,
@@ -51,8 +51,8 @@ pub type KeeperClient = SocketClient<KeeperRequest, KeeperReport>;
 pub type YardClient = SocketClient<YardRequest, YardReport>;
 
 impl KeeperClient {
-    /// Connects to the keeper of the session with this folder. [`io::ErrorKind::ConnectionRefused`] and
-    /// [`io::ErrorKind::NotFound`] mean that no keeper listens.
+    /// Connects to the keeper of the session with this folder. [`io::ErrorKind::ConnectionRefused`]
+    /// and [`io::ErrorKind::NotFound`] mean that no keeper listens.
     pub fn connect(folder: &Path) -> io::Result<Self> {
         connect(folder, KEEPER_SOCKET).map(Self::over)
     }
@@ -67,7 +67,6 @@ impl YardClient {
 
 impl<Request: WireMessage, Report: WireMessage> SocketClient<Request, Report> {
     /// Uses an existing socket.
-    #[must_use]
     pub fn over(socket: OwnedFd) -> Self {
         Self { channel: Channel::new(socket, LONGEST), messages: PhantomData }
     }
@@ -102,7 +101,6 @@ impl<Request: WireMessage, Report: WireMessage> SocketClient<Request, Report> {
     }
 
     /// Whether the peer has not closed the connection.
-    #[must_use]
     pub fn is_connected(&self) -> bool {
         let gone = PollFlags::HUP | PollFlags::RDHUP;
         let mut fds = [PollFd::new(&self.channel, gone)];

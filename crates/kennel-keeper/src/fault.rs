@@ -1,9 +1,9 @@
 //! Named points at which a test stops or kills this process.
 //!
 //! With the feature `faults`, a process stops at a point whose name is a file in the folder
-//! `KENNEL_FAULTS`. As long as there is a file `call.NAME`, its calls of that name fail with the errno in
-//! it (see [`kennel_sys::fault`]; a `/` in the name becomes `_`). A file `clock` moves clocks forward, since
-//! no test can wait an hour. Without the feature none of this exists.
+//! `KENNEL_FAULTS`. As long as there is a file `call.NAME`, its calls of that name fail with the
+//! errno in it (see [`kennel_sys::fault`]; a `/` in the name becomes `_`). A file `clock` moves
+//! clocks forward, since no test can wait an hour. Without the feature none of this exists.
 
 /// A point at which a test may stop this process.
 #[cfg(not(feature = "faults"))]
@@ -13,7 +13,6 @@ pub fn point(_name: &'static str) {}
 /// How far a test has moved the clocks forward.
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
-#[must_use]
 pub fn leap() -> std::time::Duration {
     std::time::Duration::ZERO
 }
@@ -45,7 +44,7 @@ mod armed {
         fs::read_to_string(file).ok()?.trim().parse().ok()
     }
 
-    /// Stops as long as there is a file of this name. Meanwhile `NAME.reached` contains this process's pid.
+    /// Stops as long as there is a file of this name. `NAME.reached` then contains the pid.
     pub fn point(name: &'static str) {
         let Some(folder) = folder() else { return };
         let file = folder.join(name);
@@ -60,7 +59,6 @@ mod armed {
     }
 
     /// The number of seconds in the file `clock`, if there is one.
-    #[must_use]
     pub fn leap() -> Duration {
         let text = folder().and_then(|folder| fs::read_to_string(folder.join("clock")).ok());
         let seconds = text.and_then(|text| text.trim().parse().ok());

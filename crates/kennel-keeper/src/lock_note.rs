@@ -65,7 +65,6 @@ fn append(lock: BorrowedFd<'_>, text: &str) -> io::Result<()> {
 
 impl KeeperNote {
     /// Finds the note in the text of a lock's file. Returns none if no keeper has written one.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         line("keeper ")?;

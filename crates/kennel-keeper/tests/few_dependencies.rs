@@ -1,9 +1,9 @@
-//! A keeper is there once for every session, so what it links stays small.
+//! There is one keeper for each session, so its dependencies stay few.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Those that are in every keeper. Another one needs a reason as good as theirs.
+/// The crates in every keeper. A further one needs a good reason.
 const ALLOWED: &[&str] = &[
     "kennel-keeper",
     "kennel-pen",
@@ -42,7 +42,7 @@ fn the_keeper_has_few_dependencies() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let found: BTreeSet<_> = text.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert!(found.contains("rustix"), "the list is none: {found:?}");
+    assert!(found.contains("rustix"), "unexpected output of cargo tree: {found:?}");
     let more: Vec<_> =
         found.iter().filter(|name| !name.is_empty() && !ALLOWED.contains(name)).collect();
     assert_eq!(more, Vec::<&&str>::new());

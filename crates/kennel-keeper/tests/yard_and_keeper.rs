@@ -1,7 +1,7 @@
-//! Yard and keepers with a daemon that does nothing but what a test says.
+//! Yard and keepers with a daemon that is controlled by a test.
 //!
-//! This program is all three: started by cargo it is the test, which starts itself as the yard, which starts
-//! it as the daemon. The daemon runs one scene, and says by its exit code whether all was well.
+//! This program has three roles: cargo starts it as the test, which starts itself as the yard, which starts
+//! it as the daemon. The daemon runs one scene, and reports the result by its exit code.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -32,37 +32,40 @@ mod reuse;
 #[path = "yard_and_keeper/time.rs"]
 mod time;
 
-/// A test inside of the daemon.
+/// A test that runs in the daemon.
 type Scene = fn(&mut Daemon);
 
 const SCENES: &[(&str, Scene)] = &[
     ("a_launch_runs_to_its_end_and_waits_for_the_release", runs_to_its_end),
     ("a_launch_that_is_dismissed_never_runs", dismissed),
-    ("a_program_that_is_not_there_is_told_with_its_code", not_there),
-    ("a_stop_reaches_those_who_left", stop_reaches_all),
-    ("a_killed_keeper_leaves_nothing_to_the_yard", killed_keeper),
-    ("orphans_are_asked_to_end_before_they_are_killed", orphans_are_asked_first),
-    ("anyone_may_ask_and_only_a_daemon_grants", anyone_may_ask),
-    ("what_is_said_before_the_program_runs_is_not_lost", said_early),
-    ("who_is_refused_is_the_only_one_to_hear_of_it", refused_alone),
+    ("a_missing_program_is_reported_with_its_code", not_there),
+    ("a_stop_reaches_processes_that_left_the_session", stop_reaches_all),
+    ("nothing_is_left_of_a_killed_keeper", killed_keeper),
+    ("orphans_get_term_before_they_are_killed", orphans_get_term_first),
+    ("any_client_may_send_requests_and_only_a_daemon_grants", any_client_may_send_requests),
+    ("requests_before_the_program_runs_are_not_lost", early_requests),
+    ("only_the_sender_of_a_refused_request_is_notified", only_the_sender_is_refused),
     ("without_a_daemon_the_lease_runs_out", lease),
     ("a_tethered_launch_ends_with_its_owner", tether),
-    ("a_launch_in_which_nothing_goes_on_is_ended_as_idle", time::truly_idle),
+    ("a_launch_without_activity_is_ended_as_idle", time::truly_idle),
     ("a_child_that_computes_in_silence_is_not_idle", time::computes_in_silence),
     ("a_launch_that_starts_processes_is_not_idle", time::starts_processes),
     ("input_at_the_last_moment_keeps_a_launch", time::input_at_the_last_moment),
     ("a_limit_of_zero_is_off_and_costs_nothing", time::zero_is_off),
     ("a_launch_that_takes_too_long_is_ended_with_all_of_its_tree", time::too_long),
     ("a_launch_that_prints_nothing_for_too_long_is_ended", time::silent),
-    ("limits_of_time_hold_without_a_daemon", time::without_a_daemon),
+    ("time_limits_hold_without_a_daemon", time::without_a_daemon),
     ("a_report_that_is_passed_on_keeps_a_launch", time::reports_count),
-    ("a_stop_that_takes_long_is_no_limits_doing", time::a_stop_is_no_limit),
-    ("a_keeper_tells_how_long_its_gate_is_open", time::how_long_it_is_open),
-    ("a_keeper_sees_to_one_launch_after_another", reuse::one_after_another),
-    ("who_comes_late_does_not_end_up_with_another_launch", reuse::not_reached_by_the_former_way),
-    ("a_spare_keeper_goes_with_its_daemon", reuse::goes_with_its_daemon),
+    ("a_slow_stop_is_not_caused_by_a_time_limit", time::a_stop_is_not_a_time_limit),
+    ("a_keeper_reports_how_long_its_gate_has_been_open", time::how_long_it_is_open),
+    ("a_keeper_takes_one_launch_after_another", reuse::one_after_another),
+    (
+        "a_late_client_does_not_reach_the_next_launch",
+        reuse::a_late_client_does_not_reach_the_next_launch,
+    ),
+    ("a_spare_keeper_exits_with_its_daemon", reuse::exits_with_its_daemon),
     ("a_keeper_in_a_namespace_is_not_used_again", reuse::the_init_of_a_namespace_is_not_used_again),
-    ("limits_that_can_not_be_had_are_refused_or_told", resources::refused_or_told),
+    ("impossible_limits_are_refused_or_reported", resources::refused_or_reported),
 ];
 
 fn main() -> ExitCode {
@@ -188,24 +191,24 @@ impl Daemon {
         let (ours, theirs): (OwnedFd, OwnedFd) = Channel::pair().unwrap();
         let descriptors = [memfd.as_fd(), lock.as_fd(), theirs.as_fd()];
         self.yard.send_with(&YardRequest::Fork { key: 7 }, &descriptors).unwrap();
-        let YardReport::Forked { key: 7, pid } = self.yard_says() else { panic!("not forked") };
+        let YardReport::Forked { key: 7, pid } = self.yard_report() else { panic!("not forked") };
         let keeper = Some(KeeperClient::over(ours));
         let mut launch = Launch { folder: order.folder.clone(), lock: path, keeper, pid };
-        assert!(matches!(launch.says(), KeeperReport::Hello { .. }));
+        assert!(matches!(launch.next_report(), KeeperReport::Hello { .. }));
         launch
     }
 
-    /// Gives another launch to a keeper that is free.
+    /// Gives another launch to a free keeper.
     #[track_caller]
     fn give(&mut self, keeper: &mut Launch, order: &LaunchOrder) {
         let (memfd, lock, path) = prepared(order);
         let client = keeper.keeper.as_ref().unwrap();
         client.send_with(&KeeperRequest::Keep, &[memfd.as_fd(), lock.as_fd()]).unwrap();
         (keeper.folder, keeper.lock) = (order.folder.clone(), path);
-        assert!(matches!(keeper.says(), KeeperReport::Hello { .. }));
+        assert!(matches!(keeper.next_report(), KeeperReport::Hello { .. }));
     }
 
-    fn yard_says(&mut self) -> YardReport {
+    fn yard_report(&mut self) -> YardReport {
         loop {
             if let Some((report, _)) = self.yard.receive().unwrap() {
                 return report;
@@ -215,12 +218,12 @@ impl Daemon {
     }
 
     fn keeper_ended(&mut self, launch: &mut Launch) -> (String, Vec<String>) {
-        // One that has done its work waits for more, as long as there is a daemon.
+        // A free keeper waits for another launch as long as it is connected to a daemon.
         launch.keeper = None;
-        match self.yard_says() {
+        match self.yard_report() {
             YardReport::KeeperEnded { pid, how, left } => {
                 assert_eq!(pid, launch.pid);
-                assert!(launch.is_lock_free(), "its lock went with it");
+                assert!(launch.is_lock_free(), "its lock is free");
                 (how, left)
             }
             other => panic!("{other:?}"),
@@ -228,7 +231,7 @@ impl Daemon {
     }
 }
 
-/// An order, and the lock of its launch.
+/// The order in a memfd, the lock of its launch, and the session's folder.
 fn prepared(order: &LaunchOrder) -> (File, File, PathBuf) {
     let memfd = rustix::fs::memfd_create("order", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
     let mut memfd = File::from(memfd);
@@ -243,22 +246,22 @@ fn prepared(order: &LaunchOrder) -> (File, File, PathBuf) {
 fn wait(fd: impl AsFd) {
     let timeout = rustix::event::Timespec { tv_sec: 20, tv_nsec: 0 };
     let mut fds = [PollFd::new(&fd, PollFlags::IN)];
-    assert!(rustix::event::poll(&mut fds, Some(&timeout)).unwrap() > 0, "nothing is said");
+    assert!(rustix::event::poll(&mut fds, Some(&timeout)).unwrap() > 0, "no message arrives");
 }
 
 impl Launch {
     #[track_caller]
-    fn says(&mut self) -> KeeperReport {
-        says(self.keeper.as_ref().unwrap()).0
+    fn next_report(&mut self) -> KeeperReport {
+        next_report(self.keeper.as_ref().unwrap()).0
     }
 
-    fn tell(&self, request: &KeeperRequest) {
+    fn send(&self, request: &KeeperRequest) {
         self.keeper.as_ref().unwrap().send(request).unwrap();
     }
 
-    /// Connects to it as anybody would. It listens soon after its greeting.
+    /// Connects to it as a client. It listens soon after its hello.
     #[track_caller]
-    fn visit(&self) -> KeeperClient {
+    fn connect(&self) -> KeeperClient {
         use io::ErrorKind::{ConnectionRefused, NotFound};
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -271,22 +274,22 @@ impl Launch {
         }
     }
 
-    /// From Go to the open gate.
+    /// Runs the launch from `Go` to the open gate.
     #[track_caller]
     fn run(&mut self) -> i32 {
-        self.tell(&KeeperRequest::Go);
-        let (born, descriptors) = says(self.keeper.as_ref().unwrap());
+        self.send(&KeeperRequest::Go);
+        let (born, descriptors) = next_report(self.keeper.as_ref().unwrap());
         let KeeperReport::Born { identity, .. } = born else { panic!("{born:?}") };
-        assert_eq!(descriptors.len(), 1, "the agent's handle");
-        self.tell(&KeeperRequest::Open);
-        assert_eq!(self.says(), KeeperReport::Running);
+        assert_eq!(descriptors.len(), 1, "the agent's pidfd");
+        self.send(&KeeperRequest::Open);
+        assert_eq!(self.next_report(), KeeperReport::Running);
         identity.pid
     }
 
     #[track_caller]
     fn gone(&mut self) -> kennel_keeper::protocol::Outcome {
         loop {
-            if let KeeperReport::Gone(outcome) = self.says() {
+            if let KeeperReport::Gone(outcome) = self.next_report() {
                 return outcome;
             }
         }
@@ -309,7 +312,7 @@ impl Launch {
 }
 
 #[track_caller]
-fn says(keeper: &KeeperClient) -> (KeeperReport, Vec<OwnedFd>) {
+fn next_report(keeper: &KeeperClient) -> (KeeperReport, Vec<OwnedFd>) {
     loop {
         if let Some(report) = keeper.receive().unwrap() {
             return report;
@@ -332,10 +335,10 @@ fn runs_to_its_end(daemon: &mut Daemon) {
     assert_eq!(name_of(launch.pid), "kennel-keeper");
     let line = fs::read(format!("/proc/{}/cmdline", launch.pid)).unwrap();
     assert!(line.starts_with(b"kennel-keeper\0"), "{line:?}");
-    // 0-2, daemon, listener, lock, outcome, the ground, a folder or two; nothing else of the yard's. While it
-    // prepares there may be another one for a moment.
+    // 0-2, daemon, listener, lock, outcome, cgroup, a folder or two, and nothing else of the yard.
+    // While it prepares the launch, there may be another one for a moment.
     let descriptors = || fs::read_dir(format!("/proc/{}/fd", launch.pid)).unwrap().count();
-    reuse::until("it has let go of what is the yard's", || descriptors() <= 10);
+    reuse::until("it has closed the yard's descriptors", || descriptors() <= 10);
     assert!(!launch.is_lock_free());
     launch.run();
     let outcome = launch.gone();
@@ -346,7 +349,7 @@ fn runs_to_its_end(daemon: &mut Daemon) {
     lines.sort();
     assert_eq!(lines, [&b""[..], b"err", b"out"]);
     assert!(!launch.is_lock_free(), "it waits for the release");
-    launch.tell(&KeeperRequest::Release);
+    launch.send(&KeeperRequest::Release);
     assert_eq!(daemon.keeper_ended(&mut launch), ("exited with code 0".into(), Vec::new()));
 }
 
@@ -357,20 +360,20 @@ fn dismissed(daemon: &mut Daemon) {
         let order = daemon.order(name, &script);
         let mut launch = daemon.fork(&order);
         if late {
-            launch.tell(&KeeperRequest::Go);
-            assert!(matches!(launch.says(), KeeperReport::Born { .. }));
+            launch.send(&KeeperRequest::Go);
+            assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
         }
-        launch.tell(&KeeperRequest::Dismiss);
+        launch.send(&KeeperRequest::Dismiss);
         let outcome = launch.gone();
         assert_eq!((outcome.status, outcome.cause), (None, Cause::Dismissed));
-        launch.tell(&KeeperRequest::Release);
+        launch.send(&KeeperRequest::Release);
         daemon.keeper_ended(&mut launch);
     }
-    // A daemon that vanishes says no as well.
+    // A daemon that disconnects also calls the launch off.
     let order = daemon.order("c", &script);
     let mut launch = daemon.fork(&order);
-    launch.tell(&KeeperRequest::Go);
-    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
+    launch.send(&KeeperRequest::Go);
+    assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
     launch.keeper = None;
     daemon.keeper_ended(&mut launch);
     let outcome = OutcomeFile::read(&launch.folder.join("outcome")).unwrap().unwrap();
@@ -382,13 +385,13 @@ fn not_there(daemon: &mut Daemon) {
     let mut order = daemon.order("a", "");
     order.argv = vec!["/no/such/program".into()];
     let mut launch = daemon.fork(&order);
-    launch.tell(&KeeperRequest::Go);
-    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
-    launch.tell(&KeeperRequest::Open);
+    launch.send(&KeeperRequest::Go);
+    assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
+    launch.send(&KeeperRequest::Open);
     let outcome = launch.gone();
     let Cause::Failed { code: 204, why } = outcome.cause else { panic!("{outcome:?}") };
     assert!(why.contains("/no/such/program"), "{why}");
-    launch.tell(&KeeperRequest::Release);
+    launch.send(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }
 
@@ -404,21 +407,21 @@ fn stop_reaches_all(daemon: &mut Daemon) {
     }
     let text = String::from_utf8(launch.output()).unwrap();
     let daemonized: i32 = text.lines().find_map(|line| line.parse().ok()).unwrap();
-    launch.tell(&KeeperRequest::Stop { grace: Some(Duration::from_millis(200)) });
-    assert_eq!(launch.says(), KeeperReport::Ending);
+    launch.send(&KeeperRequest::Stop { grace: Some(Duration::from_millis(200)) });
+    assert_eq!(launch.next_report(), KeeperReport::Ending);
     let outcome = launch.gone();
     assert!(matches!(outcome.status, Some(Status::Signal { signal: 9, .. })), "{outcome:?}");
     assert_eq!(outcome.cause, Cause::Stopped);
     assert!(!exists(daemonized));
-    launch.tell(&KeeperRequest::Release);
+    launch.send(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }
 
-/// TERM first, so that they can put things away; who does not heed it is killed before long.
-fn orphans_are_asked_first(daemon: &mut Daemon) {
+/// Orphans get TERM first, so that they can clean up. Those that ignore it are killed soon.
+fn orphans_get_term_first(daemon: &mut Daemon) {
     let home = daemon.home.display().to_string();
     let deaf = "trap \"\" TERM; echo deaf; while :; do sleep 1000; done";
-    // Nobody reads any more what a shell says of its children.
+    // Nothing reads the shell's messages about its children any more.
     let tidy = format!(
         "trap \": > {home}/tidied; exit\" TERM; echo tidy; exec 2> /dev/null; while :; do sleep 0.01; done"
     );
@@ -435,16 +438,16 @@ fn orphans_are_asked_first(daemon: &mut Daemon) {
     let pid = rustix::process::Pid::from_raw(launch.pid).unwrap();
     rustix::process::kill_process(pid, Signal::KILL).unwrap();
     assert_eq!(daemon.keeper_ended(&mut launch), ("ended by signal 9".into(), Vec::new()));
-    assert!(below.iter().all(|pid| !exists(*pid)), "one survives");
-    assert!(daemon.home.join("tidied").exists(), "it was not asked");
+    assert!(below.iter().all(|pid| !exists(*pid)), "an orphan survives");
+    assert!(daemon.home.join("tidied").exists(), "it did not get TERM");
     assert!((1..10).contains(&since.elapsed().as_secs()), "{:?}", since.elapsed());
-    // And the yard sleeps.
+    // The yard sleeps.
     let (yard, before) = (rustix::process::getppid().unwrap().as_raw_pid(), ticks());
     std::thread::sleep(Duration::from_millis(500));
     assert!(ticks() - before <= 2, "the yard {yard} is busy");
 }
 
-/// The CPU time of the yard, our parent, in ticks.
+/// The CPU time of the yard, this process's parent, in ticks.
 fn ticks() -> u64 {
     let yard = rustix::process::getppid().unwrap().as_raw_pid();
     let stat = fs::read_to_string(format!("/proc/{yard}/stat")).unwrap();
@@ -452,7 +455,7 @@ fn ticks() -> u64 {
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-/// Everyone below a process.
+/// All descendants of a process.
 fn descendants(pid: i32) -> Vec<i32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let children = list.split_ascii_whitespace().map(|child| child.parse::<i32>().unwrap());
@@ -464,7 +467,7 @@ fn killed_keeper(daemon: &mut Daemon) {
     let other = daemon.order("b", "sleep 1000");
     let mut bystander = daemon.fork(&other);
     let bystander_agent = bystander.run();
-    // One after the other: what one death leaves in the yard must not strike at others at the next.
+    // Several times: the state that one death leaves in the yard must not affect other keepers at the next.
     for name in ["a", "c", "d"] {
         let order = daemon.order(name, script);
         let mut launch = daemon.fork(&order);
@@ -477,92 +480,95 @@ fn killed_keeper(daemon: &mut Daemon) {
         rustix::process::kill_process(pid, Signal::KILL).unwrap();
         assert_eq!(daemon.keeper_ended(&mut launch), ("ended by signal 9".into(), Vec::new()));
         assert!(!exists(agent) && !exists(orphan));
-        assert!(exists(bystander_agent) && exists(bystander.pid), "none of the dead one's");
+        assert!(exists(bystander_agent) && exists(bystander.pid), "other keepers are not affected");
     }
-    bystander.tell(&KeeperRequest::Kill);
+    bystander.send(&KeeperRequest::Kill);
     bystander.gone();
-    bystander.tell(&KeeperRequest::Release);
+    bystander.send(&KeeperRequest::Release);
     daemon.keeper_ended(&mut bystander);
 }
 
-fn anyone_may_ask(daemon: &mut Daemon) {
+fn any_client_may_send_requests(daemon: &mut Daemon) {
     let order = daemon.order("a", "read line; echo got $line; sleep 1000");
     let mut launch = daemon.fork(&LaunchOrder { stdin: Stdin::Pipe, ..order });
-    launch.tell(&KeeperRequest::Go);
-    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
-    let client = launch.visit();
+    launch.send(&KeeperRequest::Go);
+    assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
+    let client = launch.connect();
     client.send(&KeeperRequest::Status).unwrap();
-    let KeeperReport::State(state) = says(&client).0 else { panic!("no state") };
+    let KeeperReport::State(state) = next_report(&client).0 else { panic!("no state") };
     assert_eq!(state.stage, LaunchStage::Gated);
     client.send(&KeeperRequest::Open).unwrap();
-    assert!(matches!(says(&client).0, KeeperReport::Refused(_)), "not without a hello");
+    assert!(matches!(next_report(&client).0, KeeperReport::Refused(_)), "a hello is required");
     client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
-    assert!(matches!(says(&client).0, KeeperReport::Hello { version: 1, .. }));
+    assert!(matches!(next_report(&client).0, KeeperReport::Hello { version: 1, .. }));
     client.send(&KeeperRequest::Open).unwrap();
-    assert!(matches!(says(&client).0, KeeperReport::Refused(_)), "not even then");
-    launch.tell(&KeeperRequest::Open);
-    assert_eq!(launch.says(), KeeperReport::Running);
-    assert_eq!(says(&client).0, KeeperReport::Running);
+    assert!(
+        matches!(next_report(&client).0, KeeperReport::Refused(_)),
+        "only the daemon may send this"
+    );
+    launch.send(&KeeperRequest::Open);
+    assert_eq!(launch.next_report(), KeeperReport::Running);
+    assert_eq!(next_report(&client).0, KeeperReport::Running);
     client.send(&KeeperRequest::Follow).unwrap();
     client.send(&KeeperRequest::Input(b"it\n".to_vec())).unwrap();
-    assert_eq!(says(&client).0, KeeperReport::InputTaken(3));
-    assert_eq!(says(&client).0, KeeperReport::Grown(7));
+    assert_eq!(next_report(&client).0, KeeperReport::InputTaken(3));
+    assert_eq!(next_report(&client).0, KeeperReport::Grown(7));
     assert_eq!(launch.output(), b"got it\n");
     client.send(&KeeperRequest::Members).unwrap();
-    let KeeperReport::Members(members) = says(&client).0 else { panic!("no members") };
+    let KeeperReport::Members(members) = next_report(&client).0 else { panic!("no members") };
     assert!(!members.is_empty());
     client.send(&KeeperRequest::Kill).unwrap();
-    while !matches!(says(&client).0, KeeperReport::Gone(_)) {}
+    while !matches!(next_report(&client).0, KeeperReport::Gone(_)) {}
     launch.gone();
-    launch.tell(&KeeperRequest::Release);
+    launch.send(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
     assert!(matches!(client.receive(), Err(KeeperClientError::Closed)));
 }
 
-/// Before Go, and before the gate is opened.
-fn said_early(daemon: &mut Daemon) {
+/// Requests before `Go`, and before the gate is opened.
+fn early_requests(daemon: &mut Daemon) {
     let order = daemon.order("a", "cat; sleep 1000");
     let order = LaunchOrder { stdin: Stdin::Pipe, tethered: true, ..order };
     let mut launch = daemon.fork(&order);
-    let owner = launch.visit();
+    let owner = launch.connect();
     let say = |request: &KeeperRequest| {
         owner.send(request).unwrap();
         owner.send(&KeeperRequest::Status).unwrap();
-        while !matches!(says(&owner).0, KeeperReport::State(_)) {}
+        while !matches!(next_report(&owner).0, KeeperReport::State(_)) {}
     };
     say(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner });
     say(&KeeperRequest::Input(b"early ".to_vec()));
-    launch.tell(&KeeperRequest::Go);
-    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
+    launch.send(&KeeperRequest::Go);
+    assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
     say(&KeeperRequest::Input(b"bird".to_vec()));
     say(&KeeperRequest::CloseInput);
     say(&KeeperRequest::Follow);
-    launch.tell(&KeeperRequest::Open);
-    while !matches!(says(&owner).0, KeeperReport::Grown(10)) {}
+    launch.send(&KeeperRequest::Open);
+    while !matches!(next_report(&owner).0, KeeperReport::Grown(10)) {}
     assert_eq!(launch.output(), b"early bird");
     drop(owner);
-    assert_eq!(launch.gone().cause, Cause::OwnerGone, "it was seen to come");
-    launch.tell(&KeeperRequest::Release);
+    assert_eq!(launch.gone().cause, Cause::OwnerGone, "its connection was noticed");
+    launch.send(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }
 
-fn refused_alone(daemon: &mut Daemon) {
+fn only_the_sender_is_refused(daemon: &mut Daemon) {
     let order = daemon.order("a", "sleep 1000");
     let mut launch = daemon.fork(&order);
     launch.run();
-    let [types, asks] = [launch.visit(), launch.visit()];
+    let [types, asks] = [launch.connect(), launch.connect()];
     for client in [&types, &asks] {
         client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
-        assert!(matches!(says(client).0, KeeperReport::Hello { .. }));
+        assert!(matches!(next_report(client).0, KeeperReport::Hello { .. }));
     }
     types.send(&KeeperRequest::Input(b"x".to_vec())).unwrap();
-    assert!(matches!(says(&types).0, KeeperReport::Refused(_)), "it has no standard input");
+    assert!(matches!(next_report(&types).0, KeeperReport::Refused(_)), "it has no standard input");
     asks.send(&KeeperRequest::Status).unwrap();
-    let answer = says(&asks).0;
+    let answer = next_report(&asks).0;
     assert!(matches!(answer, KeeperReport::State(_)), "{answer:?}");
-    launch.tell(&KeeperRequest::Kill);
+    launch.send(&KeeperRequest::Kill);
     launch.gone();
-    launch.tell(&KeeperRequest::Release);
+    launch.send(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }
 
@@ -570,12 +576,12 @@ fn lease(daemon: &mut Daemon) {
     let order = daemon.order("a", "sleep 1000");
     let mut launch = daemon.fork(&LaunchOrder { lease: Some(Duration::from_millis(300)), ..order });
     launch.run();
-    // A new daemon takes over: no lease runs out while it is there.
+    // A new daemon connects: the lease does not run out while it is connected.
     let again = KeeperClient::connect(&launch.folder).unwrap();
     again.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Daemon }).unwrap();
-    assert!(matches!(says(&again).0, KeeperReport::Hello { .. }));
+    assert!(matches!(next_report(&again).0, KeeperReport::Hello { .. }));
     again.send(&KeeperRequest::Status).unwrap();
-    let (KeeperReport::State(state), descriptors) = says(&again) else { panic!("no state") };
+    let (KeeperReport::State(state), descriptors) = next_report(&again) else { panic!("no state") };
     assert_eq!((state.stage, descriptors.len()), (LaunchStage::Running, 1));
     launch.keeper = None;
     drop(again);
@@ -593,22 +599,22 @@ fn tether(daemon: &mut Daemon) {
         launch.run();
         let owner = KeeperClient::connect(&launch.folder).unwrap();
         owner.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner }).unwrap();
-        assert!(matches!(says(&owner).0, KeeperReport::Hello { .. }));
+        assert!(matches!(next_report(&owner).0, KeeperReport::Hello { .. }));
         if stays {
             owner.send(&KeeperRequest::Untether).unwrap();
             owner.send(&KeeperRequest::Status).unwrap();
-            assert!(matches!(says(&owner).0, KeeperReport::State(_)));
+            assert!(matches!(next_report(&owner).0, KeeperReport::State(_)));
             drop(owner);
-            launch.tell(&KeeperRequest::Status);
-            let KeeperReport::State(state) = launch.says() else { panic!("no state") };
+            launch.send(&KeeperRequest::Status);
+            let KeeperReport::State(state) = launch.next_report() else { panic!("no state") };
             assert_eq!(state.stage, LaunchStage::Running);
-            launch.tell(&KeeperRequest::Kill);
+            launch.send(&KeeperRequest::Kill);
             assert_eq!(launch.gone().cause, Cause::Stopped);
         } else {
             drop(owner);
             assert_eq!(launch.gone().cause, Cause::OwnerGone);
         }
-        launch.tell(&KeeperRequest::Release);
+        launch.send(&KeeperRequest::Release);
         daemon.keeper_ended(&mut launch);
     }
 }

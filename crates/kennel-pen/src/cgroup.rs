@@ -39,7 +39,6 @@ impl CgroupBase {
     }
 
     /// The path of the folder.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -61,8 +60,8 @@ pub(crate) struct Cgroup {
     events: Reserved,
 }
 
-/// A file of the folder that is opened when it is needed, with a descriptor reserved for it. Opening it at
-/// once would cost a hundredth of a launch.
+/// A file of the folder that is opened when it is needed, with a descriptor reserved for it.
+/// Opening it at once would cost a hundredth of a launch.
 #[derive(Debug)]
 struct Reserved {
     file: OnceLock<OwnedFd>,
@@ -109,7 +108,7 @@ impl Cgroup {
         for _ in 0..TRIES {
             match call("mkdir", || rustix::fs::mkdirat(&*base.fd, name.as_str(), Mode::from(0o755)))
             {
-                // No other pen has this name: a sweep has claimed the folder and not yet removed it.
+                // No other pen has this name: a sweep has claimed the folder.
                 Err(error) if error.errno() == Some(Errno::EXIST.raw_os_error()) => {
                     std::thread::yield_now();
                     continue;
@@ -130,7 +129,7 @@ impl Cgroup {
         Err(CallError::new("flock", Errno::BUSY).on(path.display()))
     }
 
-    /// Opens and locks a folder. Returns none if another process has the lock, or the folder is gone.
+    /// Opens and locks a folder. Returns none if it is locked already, or gone.
     pub(crate) fn claim(
         base: &Arc<OwnedFd>,
         name: &str,
@@ -177,8 +176,8 @@ impl Cgroup {
         self.events.open(&self.folder).ok().map(AsFd::as_fd)
     }
 
-    /// Kills every process in the folder and below. One write may miss a process that keeps forking and
-    /// exiting: repeat it until [`Self::populated`] is false.
+    /// Kills every process in the folder and below. One write may miss a process that keeps forking
+    /// and exiting: repeat it until [`Self::populated`] is false.
     pub(crate) fn kill(&self) -> io::Result<()> {
         match rustix::io::pwrite(self.kill.open(&self.folder)?, b"1", 0) {
             Ok(_) | Err(Errno::NODEV) => Ok(()),
@@ -191,8 +190,8 @@ impl Cgroup {
     pub(crate) fn kill_each(&self) -> io::Result<()> {
         let open = |pid| pidfd::open(pid).map(|handle| handle.map(|handle| (pid, handle)));
         let handles = self.pids()?.into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
-        // A pid that is still listed was not reused while the pidfd was opened, or the pidfd is of a dead
-        // process, and the signal reaches nothing.
+        // A pid that is still listed was not reused while the pidfd was opened, or the pidfd is of
+        // a dead process, and the signal reaches nothing.
         let still_there = self.pids()?;
         for (pid, handle) in handles.into_iter().flatten() {
             if still_there.contains(&pid) {
@@ -214,7 +213,7 @@ impl Cgroup {
         }
     }
 
-    /// The pids in the folder and below. Each may be opened once with [`kennel_sys::pidfd::open`], checked.
+    /// The pids in the folder and below.
     pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
         let mut pids = Vec::new();
         add_pids(&self.folder, &mut pids)?;
@@ -318,7 +317,7 @@ fn add_pids(folder: &OwnedFd, pids: &mut Vec<i32>) -> io::Result<()> {
         Ok(text) => pids.extend(
             text.iter().flat_map(|text| text.lines()).filter_map(|pid| pid.parse::<i32>().ok()),
         ),
-        // A threaded cgroup: its processes are listed in the nearest cgroup above that is not threaded.
+        // A threaded cgroup: a cgroup above it, which is not threaded, lists its processes.
         Err(error) if is(&error, Errno::OPNOTSUPP) || is(&error, Errno::NODEV) => {}
         Err(error) => return Err(error),
     }
@@ -339,7 +338,7 @@ fn walk_below(
     let open =
         |folder: &OwnedFd, name: &CStr| rustix::fs::openat(folder, name, FOLDER, Mode::empty());
     let mut here = top.try_clone()?;
-    // For each folder on the way down: its name, and the names of its siblings that are still to be visited.
+    // For each folder on the way down: its name, and its siblings that are still to be visited.
     let mut way: Vec<(CString, Vec<CString>)> = Vec::new();
     let mut names = subfolders(&here)?;
     loop {

@@ -55,8 +55,8 @@ impl Default for StdStreams {
     }
 }
 
-/// A command with its arguments, environment and streams. No shell is involved, and nothing is taken from
-/// the caller's environment unless it is set here.
+/// A command with its arguments, environment and streams. No shell is involved, and nothing is
+/// taken from the caller's environment unless it is set here.
 ///
 /// ```
 /// use kennel_pen::{Command, StdStream, StdStreams};
@@ -84,7 +84,6 @@ pub struct Command {
 impl Command {
     /// A command with this program: a path, or a name looked up in the `PATH` of the command's own
     /// environment.
-    #[must_use]
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             argv: vec![program.into()],
@@ -108,7 +107,7 @@ impl Command {
         self
     }
 
-    /// Sets a variable of the command's environment, which starts empty. The last value of a name wins.
+    /// Sets a variable of the command's environment, which is empty at first.
     pub fn env(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> &mut Self {
         let name = name.into();
         self.env.retain(|(other, _)| *other != name);

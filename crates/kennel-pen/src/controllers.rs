@@ -6,10 +6,10 @@
 //! ├── kennel-HOME-SESSION            a pen, with its limits
 //! └── …
 //! ```
-//! A controller works in the pens only if the folder above enables it, and that folder may do so only if no process
-//! is in it (except for the root). So Kennel's own processes are moved into a leaf. This is done when the first limit
-//! is requested, and only if the folder belongs to Kennel: no other process is in it, and systemd, if it runs, has
-//! delegated it.
+//! A controller works in the pens only if the folder above enables it, and that folder may do so
+//! only if no process is in it (except for the root). So Kennel's own processes are moved into a
+//! leaf. This is done when the first limit is requested, and only if the folder belongs to Kennel:
+//! no other process is in it, and systemd, if it runs, has delegated it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 
 use crate::limits::{Controller, NoController};
-use crate::systemd::{self, Delegation};
+use crate::systemd;
 
 /// The leaf for Kennel's own processes.
 pub(crate) const SUPERVISOR: &str = "kennel-supervisor";
@@ -92,7 +92,8 @@ impl<'a> PenFolder<'a> {
         Self {
             folder,
             is_root: !folder.join("cgroup.type").exists(),
-            is_managed: has_systemd && is_managed(folder, by_root, is_marked, systemd::delegation),
+            is_managed: has_systemd
+                && is_managed(folder, by_root, is_marked, systemd::is_delegated),
             by_root,
             version_one: version_one(),
             at_top: top
@@ -245,14 +246,14 @@ fn version_one() -> Vec<String> {
     lists.flat_map(|list| list.split(',')).filter(|name| !name.is_empty()).map(Into::into).collect()
 }
 
-/// Whether this folder is in a unit that systemd has not delegated. The system's manager marks the units that it has
-/// delegated. A user's manager does not, so it is asked. Without an answer, it is enough that the user may write
-/// to the folder.
+/// Whether this folder is in a unit that systemd has not delegated. The system's manager marks the
+/// units that it has delegated. A user's manager does not, so it is asked. Without an answer, it is
+/// enough that the user may write to the folder.
 fn is_managed(
     folder: &Path,
     by_root: bool,
     is_marked: impl Fn(&Path) -> bool,
-    ask: impl Fn(&str) -> Delegation,
+    ask: impl Fn(&str) -> Option<bool>,
 ) -> bool {
     let is_unit = |folder: &&Path| {
         let kind = folder.extension().and_then(|kind| kind.to_str());
@@ -267,7 +268,7 @@ fn is_managed(
     // A user's manager is itself a unit of the system's manager.
     let is_users = unit.ancestors().skip(1).any(|above| is_unit(&above));
     let name = unit.file_name().and_then(|name| name.to_str()).filter(|_| is_users);
-    by_root || name.is_some_and(|name| ask(name) == Delegation::Kept)
+    by_root || name.is_some_and(|name| ask(name) == Some(false))
 }
 
 fn is_marked(folder: &Path) -> bool {
@@ -277,7 +278,7 @@ fn is_marked(folder: &Path) -> bool {
     })
 }
 
-/// Kennel's own processes run the same program as this one, or one with such a name, as the same user.
+/// Kennel's own processes run the same program, or one with such a name, as the same user.
 fn whose(pid: i32) -> ProcessOwner {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let Ok(folder) = fs::metadata(&process) else {

@@ -64,8 +64,8 @@ impl CgroupFiles for Made {
         let procs = self.root.path().join("cgroup.procs");
         let inside = fs::read_to_string(&procs)?;
         match name.as_str() {
-            // The kernel's rule: no processes in a folder whose children have controllers. Threaded controllers are
-            // enabled all the same, and then the children accept no process.
+            // The kernel's rule: no processes in a folder whose children have controllers. Threaded
+            // controllers are enabled all the same, and then the children accept no process.
             "cgroup.subtree_control" if !inside.is_empty() && text == "+memory" => {
                 Err(Errno::BUSY.into())
             }
@@ -194,13 +194,13 @@ fn a_unit_is_usable_if_systemd_has_delegated_it() {
     };
     for by_root in [true, false] {
         assert!(!managed(&scope, by_root, &["user@7.service", "a.scope"]));
-        assert!(!managed(&pens, by_root, &["user@7.service", "a.scope"]), "what is below, too");
+        assert!(!managed(&pens, by_root, &["user@7.service", "a.scope"]), "folders below it too");
         assert!(!managed("/c/by-hand/pens", by_root, &[]));
     }
     let service = "/c/system.slice/x.service";
     assert!(managed(service, true, &[]));
-    assert!(managed(&scope, true, &["user@7.service"]), "it is the manager's, not ours");
-    assert!(!managed(service, false, &[]), "that it can be written to is all there is");
+    assert!(managed(&scope, true, &["user@7.service"]), "the user's manager owns it");
+    assert!(!managed(service, false, &[]), "write permission is enough");
 }
 
 #[test]
@@ -214,9 +214,9 @@ fn a_users_manager_is_asked_about_its_units() {
         let folder = "/c/user.slice/user@7.service/app.slice/a.scope/pens";
         is_managed(Path::new(folder), false, mark, ask)
     };
-    assert!(managed(Delegation::Kept));
-    assert!(!managed(Delegation::Given));
-    assert!(!managed(Delegation::Unknown), "that it can be written to is all there is");
+    assert!(managed(Some(false)));
+    assert!(!managed(Some(true)));
+    assert!(!managed(None), "write permission is enough");
 }
 
 #[test]
@@ -281,5 +281,5 @@ fn try_it(mount: &Path, folder: &Path) {
 }
 
 fn skip(why: &str) {
-    kennel_testing::skip("switching on a controller for real", why);
+    kennel_testing::skip("enabling a real controller", why);
 }

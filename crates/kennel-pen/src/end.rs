@@ -7,8 +7,8 @@
 //!   wait for an exit <- strike: cgroup.kill; then, for processes that left the cgroup
 //!   (or a short time)           or if there is none, every descendant
 //! ```
-//! One strike is not enough: a process may fork while it is being looked for, and even `cgroup.kill` has
-//! been seen to miss a process that keeps forking and exiting.
+//! One strike is not enough: a process may fork while it is being looked for, and even
+//! `cgroup.kill` has been seen to miss a process that keeps forking and exiting.
 
 use std::collections::HashSet;
 use std::io;
@@ -43,7 +43,7 @@ const FREEZE: Duration = Duration::from_secs(2);
 const CGROUP_ALONE: u32 = 4;
 
 impl Pen {
-    /// Kills every process in the pen until it is empty or the deadline passes. Strikes at least once.
+    /// Kills every process until the pen is empty or the deadline passes, at least once.
     ///
     /// # Errors
     /// A listing or a kill failed in an unexpected way. The pen still owns its processes.
@@ -63,13 +63,13 @@ impl Pen {
             }
             let new = self.strike(self.strikes)?;
             self.strikes = self.strikes.saturating_add(1);
-            // New processes must be killed at once. Processes that were killed before need time to exit.
+            // New processes must be killed at once. Others need time to exit.
             pause = if new { FIRST_PAUSE } else { (pause * 2).min(LAST_PAUSE) };
             self.await_progress(deadline.min(Instant::now() + pause))?;
         }
     }
 
-    /// One round of KILL. Returns whether it reached processes that the last one had not, if that is known.
+    /// One round of KILL. Returns whether it is known to have reached new processes.
     fn strike(&mut self, earlier: u32) -> io::Result<bool> {
         if let Some(init) = self.namespace {
             init.signal_others(Signal::KILL)?;
@@ -82,8 +82,8 @@ impl Pen {
             }
         }
         if earlier >= QUIET_TREE {
-            // They fork faster than they are found. A stopped process does not fork, and an orphan of a dead
-            // parent is already stopped when it is reparented.
+            // They fork faster than they are found. A stopped process does not fork, and an orphan
+            // of a dead parent is already stopped when it is reparented.
             self.signal_until_none_is_new(Signal::STOP, FREEZE)?;
         }
         let round = subtree::signal(Signal::KILL, &HashSet::new(), &self.others, None)?;
@@ -93,8 +93,8 @@ impl Pen {
         Ok(new)
     }
 
-    /// Reaps until the pen is empty or `until`. A process that is exiting on another core takes time, and
-    /// another strike would only slow it down.
+    /// Reaps until the pen is empty or `until`. A process that is exiting on another core takes
+    /// time, and another strike would only slow it down.
     fn await_progress(&mut self, until: Instant) -> io::Result<()> {
         loop {
             let late = Instant::now() >= until;

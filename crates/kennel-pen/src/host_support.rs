@@ -26,7 +26,7 @@ pub enum NoCgroup {
     /// No cgroup v2 file system is mounted.
     #[error("no cgroup v2 file system is mounted")]
     NotMounted,
-    /// The cgroup of this process, which is outside the visible hierarchy, and the mount point of that.
+    /// The cgroup of this process is outside the hierarchy at this mount point.
     #[error("the cgroup {0} of this process is not below the mount at {1}")]
     NotVisible(String, PathBuf),
     /// systemd owns the root of the hierarchy, so other programs may not create folders there.
@@ -46,20 +46,17 @@ pub struct HostSupport {
 impl HostSupport {
     /// Creates a cgroup below that of this process, starts a process in it, and removes it again. The cgroup's
     /// name has the home's id, so that it can be found if this process is killed meanwhile.
-    #[must_use]
     pub fn survey(home: &HomeId) -> Self {
         Self { cgroup: find_base().and_then(|path| try_base(&path, home)) }
     }
 
     /// Looks for the cgroup folder without a trial: enough to search for pens.
-    #[must_use]
     pub fn look() -> Self {
         let open = |path: PathBuf| CgroupBase::open(&path).map_err(failed_trial("opening", &path));
         Self { cgroup: find_base().and_then(open) }
     }
 
     /// No support for cgroups, regardless of the host.
-    #[must_use]
     pub fn without_cgroup() -> Self {
         Self { cgroup: Err(NoCgroup::NotMounted) }
     }
@@ -82,7 +79,6 @@ pub struct LimitOffer {
 impl HostSupport {
     /// Which limits pens can have. This changes nothing. Where limits are possible, the first pen with a limit
     /// may move Kennel's own processes into a cgroup `kennel-supervisor` beside the pens, as the kernel requires.
-    #[must_use]
     pub fn limits(&self) -> Vec<LimitOffer> {
         let offer = |controller| {
             let why_not = match &self.cgroup {
@@ -98,8 +94,8 @@ impl HostSupport {
         Controller::ALL.map(offer).into()
     }
 
-    /// Enables the controllers for these limits. Returns what to set in the pen's folder, and the limits that
-    /// are not possible.
+    /// Enables the controllers for these limits. Returns what to set in the pen's folder, and the
+    /// limits that are not possible.
     pub(crate) fn prepare(
         &self,
         limits: &PenLimits,
@@ -139,7 +135,6 @@ fn no_controller(base: &CgroupBase, controller: Controller, why: NoController) -
 }
 
 /// The mount point of cgroup v2, if it is mounted.
-#[must_use]
 pub fn cgroup_mount() -> Option<PathBuf> {
     mounts().into_iter().next().map(|(_, point)| point)
 }
@@ -239,10 +234,7 @@ fn try_clone_into(cgroup: &Cgroup) -> Result<(), CallError> {
     let null = call("open /dev/null", open_null)?;
     let mut spec = ChildSpec::new(CString::default(), Vec::new(), [null.as_fd(); 3]);
     spec.cgroup = Some(cgroup.folder());
-    let gated = clone::start(spec)?;
-    let (pidfd, lingering) = gated.dismiss();
-    drop(lingering);
-    crate::launch::reap_shortly(&pidfd);
+    crate::launch::reap_shortly(&clone::start(spec)?.dismiss());
     Ok(())
 }
 

@@ -27,8 +27,8 @@ pub const HOME_COOKIE: &str = "KENNEL_HOME_ID";
 /// The variable with the session's id, in the environment of every agent.
 pub const SESSION_COOKIE: &str = "KENNEL_SESSION_ID";
 
-/// How long to wait for the exit of a process that was dismissed or has failed. It takes microseconds; if it
-/// takes longer, the pen reaps it later.
+/// How long to wait for the exit of a process that was dismissed or has failed. It takes
+/// microseconds; if it takes longer, the pen reaps it later.
 const ENDING: Duration = Duration::from_millis(200);
 
 /// Why a command could not be started. What was created for it is gone, or owned by the pen.
@@ -49,7 +49,7 @@ pub enum LaunchError {
     /// The process was killed before it became the program.
     #[error("the process was killed before it ran the program")]
     Died,
-    /// The program could not be loaded before the deadline, for instance from a file system that hangs.
+    /// The program could not be loaded in time, for instance from a file system that hangs.
     #[error("{path} could not be loaded in time")]
     Pending {
         /// The file.
@@ -58,7 +58,7 @@ pub enum LaunchError {
     },
 }
 
-/// A process that exists, is identified, and waits. [`GatedAgent::open`] lets it run; dropping this ends it.
+/// An identified process that waits. [`GatedAgent::open`] lets it run; dropping this ends it.
 #[derive(Debug)]
 #[must_use = "dropping it ends the process"]
 pub struct GatedAgent<'p> {
@@ -152,13 +152,11 @@ fn c_string(what: &str, text: &OsStr) -> Result<CString, LaunchError> {
 
 impl GatedAgent<'_> {
     /// The process.
-    #[must_use]
     pub fn identity(&self) -> &ProcessIdentity {
         &self.identity
     }
 
     /// A pidfd of the process.
-    #[must_use]
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.process.as_ref().map(clone::GatedChild::pidfd)
     }
@@ -166,8 +164,8 @@ impl GatedAgent<'_> {
     /// Opens the gate: the process becomes the program. Returns the caller's ends of its streams.
     ///
     /// # Errors
-    /// The program can't be executed, or the deadline passed. No process of it is left, or the pen owns it
-    /// until it can be reaped.
+    /// The program can't be executed, or the deadline passed. No process of it is left, or the pen
+    /// owns it until it can be reaped.
     pub fn open(mut self, deadline: Instant) -> Result<CallerEnds, LaunchError> {
         let Some(process) = self.process.take() else {
             return Err(LaunchError::Died);
@@ -186,10 +184,7 @@ impl GatedAgent<'_> {
                 reap_shortly(&pidfd);
                 Err(LaunchError::Died)
             }
-            GateOutcome::Pending(opening) => {
-                drop(opening.give_up());
-                Err(LaunchError::Pending { path: self.path.clone() })
-            }
+            GateOutcome::Pending(_) => Err(LaunchError::Pending { path: self.path.clone() }),
         }
     }
 
@@ -210,9 +205,7 @@ impl GatedAgent<'_> {
 impl Drop for GatedAgent<'_> {
     fn drop(&mut self) {
         if let Some(process) = self.process.take() {
-            let (pidfd, lingering) = process.dismiss();
-            drop(lingering);
-            reap_shortly(&pidfd);
+            reap_shortly(&process.dismiss());
         }
     }
 }

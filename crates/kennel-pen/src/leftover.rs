@@ -27,8 +27,8 @@ pub struct Leftover {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum LeftoverEnd {
-    /// No process is in it, and it is removed. Processes that had left the cgroup are not counted: only their
-    /// owner knew them.
+    /// No process is in it, and it is removed. Processes that had left the cgroup are not counted:
+    /// only their owner knew them.
     Removed,
     /// These processes are still in it.
     StillAlive(Vec<i32>),
@@ -47,8 +47,8 @@ pub enum Claim {
 }
 
 impl HostSupport {
-    /// The folders of all pens with this name in the hierarchy, those with a live owner included. There is at
-    /// most one, unless a home was copied.
+    /// The folders of all pens with this name in the hierarchy, those with a live owner included.
+    /// There is at most one, unless a home was copied.
     pub fn find_pens(name: &PenName) -> Result<Vec<PathBuf>, CallError> {
         let all = Self::pens(&name.home)?.into_iter();
         Ok(all.filter(|(other, _)| other == name).map(|(_, path)| path).collect())
@@ -64,8 +64,8 @@ impl HostSupport {
         Ok(found)
     }
 
-    /// The pens of this home whose owner has died, anywhere in the hierarchy: the owner may have been started in
-    /// another login session.
+    /// The pens of this home whose owner has died, anywhere in the hierarchy: the owner may have
+    /// been started in another login session.
     pub fn leftovers(home: &HomeId) -> Result<Vec<Leftover>, CallError> {
         let mut found = Vec::new();
         walk(home, |base, name, path| {
@@ -134,13 +134,11 @@ impl Leftover {
     }
 
     /// The name of the pen.
-    #[must_use]
     pub fn name(&self) -> &PenName {
         &self.name
     }
 
     /// The folder of the pen.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.cgroup.path().to_owned()
     }

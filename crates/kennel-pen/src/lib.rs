@@ -1,10 +1,10 @@
-//! Starts a command in a pen that holds its whole process tree, identifies the process before it runs, ends
-//! all of the tree, and observes that it is gone.
+//! Starts a command in a pen that holds its whole process tree, identifies the process before it
+//! runs, ends all of the tree, and observes that it is gone.
 //!
-//! `kill` reaches one process, and a process group only the processes that did not leave it. Agents, build
-//! tools and servers start processes in sessions of their own, fork twice, and clear their environment. A
-//! **pen** holds them all: a cgroup if the host supports one, and always the subtree below the pen's owner,
-//! to which orphans are reparented. A pen is empty when *both* are.
+//! `kill` reaches one process, and a process group only the processes that did not leave it.
+//! Agents, build tools and servers start processes in sessions of their own, fork twice, and clear
+//! their environment. A **pen** holds them all: a cgroup if the host supports one, and always the
+//! subtree below the pen's owner, to which orphans are reparented. A pen is empty when *both* are.
 //!
 //! There are two ways to own a pen:
 //!

@@ -27,7 +27,6 @@ impl Controller {
     pub const ALL: [Self; 3] = [Self::Memory, Self::Pids, Self::Cpu];
 
     /// The kernel's name of the controller.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -46,9 +45,9 @@ impl fmt::Display for Controller {
 /// The limits of a pen. None and zero mean no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PenLimits {
-    /// The maximum memory of all processes, in bytes. The pen gets no swap: swapping would slow down the whole
-    /// machine. When the limit is reached, the kernel kills one process, not the whole pen, so an agent can report
-    /// that one of its tools used too much.
+    /// The maximum memory of all processes, in bytes. The pen gets no swap: swapping would slow
+    /// down the whole machine. When the limit is reached, the kernel kills one process, not the
+    /// whole pen, so an agent can report that one of its tools used too much.
     pub memory: Option<u64>,
     /// The maximum number of processes and threads.
     pub pids: Option<u64>,
@@ -75,7 +74,6 @@ pub(crate) struct CgroupSetting {
 
 impl PenLimits {
     /// Whether there are no limits at all.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         self.settings().is_empty()
     }

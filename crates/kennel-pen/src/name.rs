@@ -32,7 +32,6 @@ impl HomeId {
     }
 
     /// The id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -73,7 +72,6 @@ impl PenId {
     }
 
     /// The id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -109,7 +107,6 @@ impl PenName {
     }
 
     /// Parses the name of a folder. Returns none if it is not the folder of a pen.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (home, session) = text.strip_prefix("kennel-")?.split_once('-')?;
         Some(Self { home: HomeId::parse(home).ok()?, session: PenId::parse(session).ok()? })

@@ -15,10 +15,10 @@ pub struct OomScore {
 }
 
 impl OomScore {
-    /// Raises the score of this process, which a new child inherits. Dropping the result restores it.
+    /// Raises the score of this process, which a child inherits. Dropping the result restores it.
     ///
-    /// The score can't be set for the child alone: as long as it shares this process's memory, the kernel
-    /// gives both the same score. Returns none if the score can't be changed.
+    /// The score can't be set for the child alone: as long as it shares this process's memory, the
+    /// kernel gives both the same score. Returns none if the score can't be changed.
     #[must_use]
     pub fn raised() -> Option<Self> {
         Self::raised_from(own_score()?)
@@ -34,7 +34,6 @@ impl OomScore {
 }
 
 /// The score of this process, if it can be read.
-#[must_use]
 pub fn own_score() -> Option<i32> {
     fs::read_to_string(SCORE).ok()?.trim().parse().ok()
 }

@@ -1,7 +1,7 @@
 //! The pen: it holds a session's processes from before the first one runs until the last is gone.
 //!
-//! A pen always covers the subtree below this process, and a cgroup if there is one. It is empty when both are:
-//! `populated 0` (or a folder that could be removed), and no children left.
+//! A pen always covers the subtree below this process, and a cgroup if there is one. It is empty
+//! when both are: `populated 0` (or a folder that could be removed), and no children left.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ use crate::subtree::{self, ProcessKey};
 /// Why a pen could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// A process owns one pen at a time, since an orphan that is reparented to it must belong to exactly one.
+    /// A process owns one pen at a time, since each of its orphans must belong to exactly one.
     #[error("this process already has a pen; start a supervisor for each further one")]
     Occupied,
     /// A cgroup was requested.
@@ -71,22 +71,22 @@ pub enum RemovalFailure {
 /// How long a signal to all processes may take to find those that are forked meanwhile.
 const SIGNALLING: Duration = Duration::from_millis(200);
 
-/// The maximum number of children that are reaped at once, so that a flood of exits does not block everything
-/// else. Their signal stays pending, so the next turn comes at once.
+/// The maximum number of children that are reaped at once, so that a flood of exits does not block
+/// everything else. Their signal stays pending, so the next turn comes at once.
 const MAX_REAPED: u32 = 10_000;
 
 /// A pen, owned by this process. See the [crate documentation](crate) for how to use it.
 ///
-/// A process has one pen at a time, and *all its children belong to it*: the pen reaps them. Use a process of
-/// its own for each pen ([`crate::supervisor`]) unless yours does nothing else. `SIGCHLD` is blocked in the
-/// thread that creates the pen.
+/// A process has one pen at a time, and *all its children belong to it*: the pen reaps them. Use a
+/// process of its own for each pen ([`crate::supervisor`]) unless yours does nothing else.
+/// `SIGCHLD` is blocked in the thread that creates the pen.
 ///
 /// Dropping a pen that is not empty kills the processes in it, without waiting.
 #[derive(Debug)]
 pub struct Pen {
     pub(crate) name: PenName,
     pub(crate) cgroup: Option<Cgroup>,
-    /// Set if this process is the init of a pid namespace created for this pen: one call reaches all.
+    /// Set if this process is the init of the pen's pid namespace: one call reaches all.
     pub(crate) namespace: Option<NamespaceInit>,
     pub(crate) agent: Option<PenAgent>,
     /// Processes that the last round of KILL was not permitted to reach.
@@ -105,7 +105,7 @@ pub struct Pen {
     removed: bool,
     children: Option<SignalFd>,
     pub(crate) cpu_before: Duration,
-    /// The number of OOM kills when KILL was first sent: later deaths by KILL may have either cause.
+    /// The number of OOM kills when KILL was first sent.
     pub(crate) oom_kills_before: u64,
 }
 
@@ -151,8 +151,8 @@ impl Pen {
         Self::create_limited(ground, name, kind, &PenLimits::default()).map(|(pen, _)| pen)
     }
 
-    /// Creates a pen with limits that hold from its first process on. Also returns the limits that are not
-    /// possible, if the limits are best-effort.
+    /// Creates a pen with limits that hold from its first process on. Also returns the limits that
+    /// are not possible, if the limits are best-effort.
     ///
     /// # Errors
     /// See [`CreateError`]. Nothing is left then, apart from what [`HostSupport::limits`] describes.
@@ -186,8 +186,8 @@ impl Pen {
         Ok((pen, unmet))
     }
 
-    /// Creates a pen around the children that this process already has, for instance orphans that were
-    /// reparented to it. The `others` don't belong to the pen.
+    /// Creates a pen around the children that this process already has, for instance orphans that
+    /// were reparented to it. The `others` don't belong to the pen.
     ///
     /// # Errors
     /// See [`CreateError`]. The children are left alone in that case.
@@ -226,12 +226,12 @@ impl Pen {
         Ok(())
     }
 
-    /// The other children that have exited since the last call. The pen reaps all children of this process.
+    /// The other children that have exited since the last call, and were reaped by the pen.
     pub fn others_exited(&mut self) -> Vec<(i32, WaitStatus)> {
         std::mem::take(&mut self.others_exited)
     }
 
-    /// Notes that this process is the init of a pid namespace created for this pen: one call reaches all.
+    /// Notes that this process is the init of the pen's pid namespace: one call reaches all.
     pub fn in_namespace(&mut self, init: NamespaceInit) {
         self.namespace = Some(init);
     }
@@ -242,25 +242,21 @@ impl Pen {
     }
 
     /// The name of the pen.
-    #[must_use]
     pub fn name(&self) -> &PenName {
         &self.name
     }
 
     /// The folder of its cgroup, if it has one.
-    #[must_use]
     pub fn cgroup_path(&self) -> Option<&Path> {
         self.cgroup.as_ref().map(Cgroup::path)
     }
 
     /// The agent's process, once it was launched.
-    #[must_use]
     pub fn agent(&self) -> Option<&ProcessIdentity> {
         self.agent.as_ref().map(|agent| &agent.identity)
     }
 
     /// The agent's exit status, once it has exited and was reaped.
-    #[must_use]
     pub fn status(&self) -> Option<&Status> {
         self.agent.as_ref().and_then(|agent| agent.status.as_ref())
     }
@@ -331,13 +327,13 @@ impl Pen {
         self.cgroup.as_ref().map_or(Ok(false), Cgroup::populated)
     }
 
-    /// Waits until something happens in the pen, one of `others` is readable, or the deadline passes.
+    /// Waits until something happens in the pen, or one of `others` is readable.
     pub fn wait(&self, deadline: Option<Instant>, others: &[BorrowedFd<'_>]) -> io::Result<Woken> {
         let others = others.iter().map(|fd| PollFd::new(fd, PollFlags::IN));
         self.wait_also_for(deadline, &mut others.collect())
     }
 
-    /// As [`Self::wait`], for descriptors with flags of their own. Afterwards they contain the results.
+    /// As [`Self::wait`], for descriptors with flags, which receive the results.
     pub fn wait_also_for<'a>(
         &'a self,
         deadline: Option<Instant>,
@@ -348,8 +344,8 @@ impl Pen {
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.status.is_none()) {
             fds.push(PollFd::new(&agent.pidfd, PollFlags::IN));
         }
-        // Ready from a change until the next *read*, which `is_empty` does only when no child is left. As long
-        // as there is a child, its exit is what to wait for.
+        // Ready from a change until the next *read*, which `is_empty` does only when no child is
+        // left. As long as there is a child, its exit is what to wait for.
         let events = self.cgroup.as_ref().filter(|_| !self.children_left).and_then(Cgroup::events);
         if let Some(events) = events {
             fds.push(PollFd::from_borrowed_fd(events, PollFlags::PRI));
@@ -416,7 +412,7 @@ impl Pen {
         Ok(counted.unwrap_or_else(reaped))
     }
 
-    /// Sends a signal to every process in the pen, through pidfds. Processes that appear meanwhile get it too.
+    /// Sends a signal to every process in the pen, including those that appear meanwhile.
     ///
     /// TERM is followed by CONT, so that a stopped process can act on it.
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
@@ -435,14 +431,14 @@ impl Pen {
         Ok(())
     }
 
-    /// Sends HUP to processes that ignore TERM, as an interactive shell does: it exits because its terminal is
-    /// gone. Processes that act on TERM don't get it.
+    /// Sends HUP to processes that ignore TERM, as an interactive shell does: it exits because its
+    /// terminal is gone. Processes that act on TERM don't get it.
     pub fn hang_up(&mut self) -> io::Result<()> {
         subtree::hang_up(&self.others, Instant::now() + SIGNALLING)
     }
 
-    /// A process that is forked during one round is found in the next. The rounds are limited: only a kill
-    /// stops processes that fork faster than they are found.
+    /// A process that is forked during one round is found in the next. The rounds are limited: only
+    /// a kill stops processes that fork faster than they are found.
     pub(crate) fn signal_until_none_is_new(
         &mut self,
         signal: Signal,
@@ -483,8 +479,8 @@ impl Pen {
     }
 }
 
-/// Waits until one of the descriptors is ready, or the deadline passes. An interruption by a signal counts as
-/// a change.
+/// Waits until one of the descriptors is ready, or the deadline passes. An interruption by a signal
+/// counts as a change.
 pub fn poll(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<Woken> {
     let timeout = deadline.map(|deadline| {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -511,8 +507,8 @@ fn child_signals() -> io::Result<SignalFd> {
 
 impl Drop for Pen {
     fn drop(&mut self) {
-        // Only for this thread: in another one the signal is not blocked. At the end of a thread there is no
-        // next pen.
+        // Only for this thread: in another one the signal is not blocked. At the end of a thread
+        // there is no next pen.
         CHILD_SIGNALS.try_with(|kept| kept.set(self.children.take())).ok();
         if self.removed && !self.children_left {
             *slot() = PenSlot::Free;

@@ -53,15 +53,15 @@ pub(crate) fn survivor(pid: i32, refused: &[ProcessKey]) -> Option<Survivor> {
 pub struct PenUsage {
     /// The CPU time of all processes that were ever in it, as far as the kernel knows.
     pub cpu: Duration,
-    /// The memory in use, in bytes: that of the cgroup if it is counted, otherwise the sum of the resident
-    /// memory of all processes (shared memory counts each time).
+    /// The memory in use, in bytes: that of the cgroup if it is counted, otherwise the sum of the
+    /// resident memory of all processes (shared memory counts each time).
     pub memory: u64,
     /// The number of processes in it now, without dead ones that are not reaped yet.
     pub processes: u32,
 }
 
-/// A sample of a pen's activity. If the generations of two samples are equal, no process has started or exited
-/// in between.
+/// A sample of a pen's activity. If the generations of two samples are equal, no process has
+/// started or exited in between.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ActivitySample {
     /// The CPU time of all processes that were ever in it, as far as the kernel knows.

@@ -47,21 +47,8 @@ pub enum ExecError {
     },
 }
 
-impl ExecError {
-    /// The kernel's errno.
-    #[must_use]
-    pub fn errno(&self) -> i32 {
-        match self {
-            Self::NotInPath { .. } => Errno::NOENT.raw_os_error(),
-            Self::File { source, .. } | Self::BadFolder { source, .. } => {
-                source.raw_os_error().unwrap_or(0)
-            }
-        }
-    }
-}
-
-/// Finds the file of `program`. A name with a slash is a path, relative to the command's folder. Any other name
-/// is searched for in `path`, the value of `PATH` in the command's environment.
+/// Finds the file of `program`. A name with a slash is a path, relative to the command's folder.
+/// Any other name is searched for in `path`, the value of `PATH` in the command's environment.
 pub(crate) fn find(
     program: &OsStr,
     path: Option<&OsStr>,

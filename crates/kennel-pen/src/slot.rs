@@ -1,5 +1,5 @@
-//! The one slot for a pen that each process has, and the cleanup of a pen that was dropped while processes
-//! were in it.
+//! The one slot for a pen that each process has, and the cleanup of a pen that was dropped while
+//! processes were in it.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ static SLOT: Mutex<PenSlot> = Mutex::new(PenSlot::Free);
 pub(crate) enum PenSlot {
     Free,
     Taken,
-    /// A pen was dropped while processes were in it. They were killed then; the next pen reaps them.
+    /// A pen was dropped with processes in it. They were killed; the next pen reaps them.
     Abandoned(Option<Cgroup>),
 }
 

@@ -1,8 +1,8 @@
 //! The subtree below this process: listing its processes, and sending them signals.
 //!
-//! Every descendant whose parent dies is reparented to this process, since it is a subreaper. A pid from `/proc`
-//! is only a hint: the process is opened as a pidfd, and counts as a descendant only if its parent is this
-//! process, or a confirmed descendant that still exists afterwards.
+//! Every descendant whose parent dies is reparented to this process, since it is a subreaper. A pid
+//! from `/proc` is only a hint: the process is opened as a pidfd, and counts as a descendant only
+//! if its parent is this process, or a confirmed descendant that still exists afterwards.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-/// Identifies one process for good: its pid, and what distinguishes it from a later process with the same pid.
+/// Identifies one process for good, even if its pid is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessKey {
     pub(crate) pid: i32,
@@ -45,10 +45,10 @@ pub(crate) fn open(pid: i32) -> io::Result<Option<FoundProcess>> {
     Ok(Some(FoundProcess { mark: ProcessKey { pid, birth }, pidfd }))
 }
 
-/// The pids of the children of `pid`, including some that have just exited. The kernel lists them by thread.
+/// The pids of the children of `pid`, which the kernel lists by thread. Some may have exited.
 pub(crate) fn children_of(pid: i32) -> io::Result<Vec<i32>> {
     let threads = format!("/proc/{pid}/task");
-    // The link count of this folder is two plus the number of threads. Most processes have one thread.
+    // The link count of this folder is two plus the number of threads.
     match rustix::fs::stat(threads.as_str()) {
         Ok(stat) if stat.st_nlink <= 3 => return children_of_thread(pid, pid),
         Ok(_) => {}
@@ -87,7 +87,7 @@ fn children_of_thread(pid: i32, thread: i32) -> io::Result<Vec<i32>> {
     }
 }
 
-/// Reads a file without asking for its size first, which `/proc` does not know. One read is usually enough.
+/// Reads a file without asking for its size, which `/proc` does not know.
 fn read_whole(path: &str) -> rustix::io::Result<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = Vec::with_capacity(4096);
@@ -123,9 +123,9 @@ pub(crate) fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
     Ok(children)
 }
 
-/// Visits every descendant of this process once, parents before their children, without the `others` and their
-/// descendants. `visit` is called after the children were listed. A process that is reparented meanwhile may be
-/// missed, so repeat the walk.
+/// Visits every descendant of this process once, parents before their children, without the
+/// `others` and their descendants. `visit` is called after the children were listed. A process that
+/// is reparented meanwhile may be missed, so repeat the walk.
 pub(crate) fn walk(
     others: &HashSet<ProcessKey>,
     mut visit: impl FnMut(&FoundProcess) -> io::Result<ControlFlow<()>>,
@@ -148,7 +148,7 @@ pub(crate) fn walk(
                 continue;
             }
             let below = match children_of(pid) {
-                // Another user's process, on a /proc that hides them. It is reported if it survives.
+                // Another user's process, hidden in /proc. It is reported if it survives.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Vec::new(),
                 below => below?,
             };
@@ -214,8 +214,8 @@ pub(crate) fn hang_up(others: &HashSet<ProcessKey>, deadline: Instant) -> io::Re
     })
 }
 
-/// Whether a process ignores TERM, according to `/proc`. The caller holds a pidfd of this pid: at worst the answer is
-/// about a later process, and the signal to the exited one goes nowhere.
+/// Whether a process ignores TERM, according to `/proc`. The caller holds a pidfd of this pid: at
+/// worst the answer is about a later process, and the signal to the exited one goes nowhere.
 fn ignores_term(pid: i32) -> bool {
     let status = read_whole(&format!("/proc/{pid}/status")).unwrap_or_default();
     ignores(&String::from_utf8_lossy(&status), Signal::TERM)

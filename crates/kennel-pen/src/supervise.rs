@@ -52,14 +52,14 @@ pub enum PenEvent {
 
 /// What a process does besides supervising its pen.
 pub trait Supervisor {
-    /// Serves everything but the pen, without waiting. Called once in each turn; in the last one the pen is
-    /// `empty`. An error is reported, and the loop goes on.
+    /// Serves everything but the pen, without waiting. Called once in each turn; in the last one
+    /// the pen is `empty`. An error is reported, and the loop goes on.
     fn serve(&mut self, pen: &mut SupervisedPen, empty: bool) -> io::Result<()>;
 
     /// Adds the descriptors to wait for. Returns when the loop must wake up at the latest.
     fn poll_fds<'a>(&'a self, pen: &SupervisedPen, fds: &mut Vec<PollFd<'a>>) -> Option<Instant>;
 
-    /// The wait is over. `ready` has the results for the descriptors of [`Self::poll_fds`], in that order.
+    /// The wait is over. `ready` has the results for the descriptors of [`Self::poll_fds`].
     fn woken(&mut self, ready: &[PollFlags], woken: Woken) {
         let _unused = (ready, woken);
     }
@@ -87,7 +87,7 @@ pub struct SupervisedPen {
     policy: EndPolicy,
     /// The signal that asks the agent to end, if it is not TERM. Used only while the agent lives.
     pub stop_signal: Option<Signal>,
-    /// Whether the agent has a terminal. Then a stop also hangs up: an interactive shell ignores TERM.
+    /// Whether the agent has a terminal. Then a stop also hangs up, since shells ignore TERM.
     pub has_terminal: bool,
     exit_reported: bool,
     stop_requested: bool,
@@ -97,9 +97,8 @@ pub struct SupervisedPen {
 }
 
 impl SupervisedPen {
-    /// Supervises a pen whose gate is open. `linger` is how long processes may go on after the agent's exit,
-    /// `grace` how long a stop waits between TERM and KILL.
-    #[must_use]
+    /// Supervises a pen whose gate is open. `linger` is how long processes may go on after the
+    /// agent's exit, `grace` how long a stop waits between TERM and KILL.
     pub fn new(pen: Pen, linger: Duration, grace: Duration) -> Self {
         Self {
             pen,
@@ -115,25 +114,21 @@ impl SupervisedPen {
     }
 
     /// Whether the end is under way: TERM or KILL was sent, or is about to be.
-    #[must_use]
     pub fn is_ending(&self) -> bool {
         matches!(self.policy.phase(), EndPhase::Stopping { .. } | EndPhase::Killing)
     }
 
     /// Whether the agent's exit was reported.
-    #[must_use]
     pub fn has_exited(&self) -> bool {
         self.exit_reported
     }
 
     /// Whether a client requested the end.
-    #[must_use]
     pub fn is_stop_requested(&self) -> bool {
         self.stop_requested
     }
 
     /// Whether a client requested the end before the agent exited.
-    #[must_use]
     pub fn is_stopped_before_exit(&self) -> bool {
         self.stopped_before_exit
     }
@@ -177,8 +172,8 @@ impl SupervisedPen {
         loop {
             match self.turns(supervisor) {
                 Ok(end) => return end,
-                // What fails in a turn (no descriptors, no memory) may work later. Leaving would abandon
-                // the processes.
+                // What fails in a turn (no descriptors, no memory) may work later. Leaving would
+                // abandon the processes.
                 Err(error) => {
                     supervisor.report(PenEvent::Trouble(error.to_string()));
                     let _paused = self.pen.wait(Some(Instant::now() + PROBE), &[]);
@@ -307,7 +302,7 @@ pub fn create_pen(
     Ok((pen, unmet))
 }
 
-/// Ends what a failed launch has started, until the pen is empty. Returns whether the pen's folder stays.
+/// Ends everything that a failed launch has started. Returns whether the pen's folder stays.
 pub fn end_failed_launch(mut pen: Pen, mut report: impl FnMut(PenEvent)) -> bool {
     loop {
         match pen.end(Instant::now() + PATIENCE) {
@@ -321,7 +316,6 @@ pub fn end_failed_launch(mut pen: Pen, mut report: impl FnMut(PenEvent)) -> bool
 }
 
 /// An error and its causes in one line, to be sent to another process.
-#[must_use]
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

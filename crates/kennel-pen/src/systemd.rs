@@ -1,7 +1,7 @@
 //! Asking a user's systemd whether it has delegated a unit.
 //!
-//! The system's manager marks the cgroups that it has delegated. A user's manager does not, so it must be asked over
-//! its D-Bus socket. This implements only as much of D-Bus as that takes.
+//! The system's manager marks the cgroups that it has delegated. A user's manager does not, so it
+//! must be asked over its D-Bus socket. This implements only as much of D-Bus as that takes.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -16,24 +16,11 @@ const LONGEST: usize = 64 * 1024;
 /// The alignment of D-Bus values.
 const ALIGNED: usize = 8;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Delegation {
-    Given,
-    Kept,
-    /// There is no answer.
-    Unknown,
-}
-
-/// Asks the manager of the current user about one of its units, by the name of its cgroup.
-pub(crate) fn delegation(unit: &str) -> Delegation {
+/// Asks the manager of the current user whether it has delegated one of its units, by the name of
+/// its cgroup. Returns none if there is no answer.
+pub(crate) fn is_delegated(unit: &str) -> Option<bool> {
     let socket = format!("/run/user/{}/systemd/private", rustix::process::geteuid().as_raw());
-    let asked = UnixStream::connect(Path::new(&socket)).and_then(|stream| ask(stream, unit));
-    match asked {
-        Ok(true) => Delegation::Given,
-        Ok(false) => Delegation::Kept,
-        Err(_) => Delegation::Unknown,
-    }
+    UnixStream::connect(Path::new(&socket)).and_then(|stream| ask(stream, unit)).ok()
 }
 
 fn ask(stream: UnixStream, unit: &str) -> io::Result<bool> {

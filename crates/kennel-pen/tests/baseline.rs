@@ -1,5 +1,5 @@
-//! C5: a thousand launches that fail, and some hundreds that are dropped, leave descriptors, children
-//! and pens at the baseline. A process of its own, since it counts its own descriptors.
+//! C5: after a thousand failed launches, and some hundreds that are dropped, the numbers of descriptors,
+//! children and pens are as before. It needs its own process, since it counts its own descriptors.
 
 use std::fs;
 use std::time::Instant;
@@ -52,7 +52,7 @@ fn a_thousand_failing_launches_leave_everything_at_the_baseline() {
             assert!(gone.expect("answered").is_some());
         }
     }
-    eventually("all holders have gone", || reap_supervisors() == 0);
+    eventually("all supervisors have exited", || reap_supervisors() == 0);
     assert_eq!(descriptors(), descriptors_before, "descriptors");
     assert_eq!(children(), children_before, "children and zombies");
     assert_eq!(pens(&home), 0, "pens");

@@ -1,5 +1,5 @@
-//! The pen in its owner's own process. A process of its own, with one thread: all its children belong to
-//! the pen that it has.
+//! Pens in this process itself. It needs its own process with one thread, since all its children
+//! belong to its pen.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use kennel_testing::{alive, eventually, soon};
 type Case = (&'static str, fn(&HostSupport, PenKind));
 
 fn main() {
-    // What a test runner asks of a program that brings its own `main`.
+    // The arguments of a test runner for a program with its own `main`.
     let args = std::env::args().skip(1).collect::<Vec<_>>();
     if args.iter().any(|arg| arg == "--list") {
         if !args.iter().any(|arg| arg == "--ignored") {
@@ -26,17 +26,17 @@ fn main() {
     let cases: &[Case] = &[
         ("a status is the agent's own", status_is_the_agents_own),
         ("a process has one pen at a time", one_pen_at_a_time),
-        ("a dropped pen kills, and the next one waits for it", dropped_pen),
+        ("a dropped pen kills its processes, and the next one waits for them", dropped_pen),
         ("a gated process that is dropped is gone", dropped_gate),
         ("a failed exec leaves the pen usable", failed_exec),
         ("every wait has a deadline", deadlines),
-        ("a pen with somebody in it is not removed", remove_occupied),
+        ("a pen with processes in it is not removed", remove_occupied),
         ("ending a wide and a deep tree", end_trees),
-        ("a pulse shows what came and went between two looks", pulses),
+        ("a sample shows processes that lived between two samples", activity_samples),
     ];
-    let ground = HostSupport::survey(&home());
+    let support = HostSupport::survey(&home());
     let mut kinds = vec![PenKind::Subtree];
-    match ground.cgroup() {
+    match support.cgroup() {
         Ok(_) => kinds.push(PenKind::Cgroup),
         Err(why) => {
             kennel_testing::skip("pens in their owner's process, in a cgroup", &why.to_string())
@@ -44,9 +44,9 @@ fn main() {
     }
     for (name, case) in cases {
         for kind in &kinds {
-            case(&ground, *kind);
+            case(&support, *kind);
             assert_eq!(children(), 0, "children are left after: {name}");
-            assert_eq!(pens(&ground), Vec::<PathBuf>::new(), "pens are left after: {name}");
+            assert_eq!(pens(&support), Vec::<PathBuf>::new(), "pens are left after: {name}");
             println!("test {name}, {kind:?} ... ok");
         }
     }
@@ -56,8 +56,8 @@ fn home() -> HomeId {
     HomeId::parse("00000000000e57ed").expect("a valid id")
 }
 
-fn create(ground: &HostSupport, kind: PenKind) -> Pen {
-    Pen::create(ground, PenName::random(home()).expect("random bytes"), kind).expect("a pen")
+fn create(support: &HostSupport, kind: PenKind) -> Pen {
+    Pen::create(support, PenName::random(home()).expect("random bytes"), kind).expect("a pen")
 }
 
 fn children() -> usize {
@@ -65,8 +65,8 @@ fn children() -> usize {
     list.split_ascii_whitespace().count()
 }
 
-fn pens(ground: &HostSupport) -> Vec<PathBuf> {
-    let Ok(base) = ground.cgroup() else {
+fn pens(support: &HostSupport) -> Vec<PathBuf> {
+    let Ok(base) = support.cgroup() else {
         return Vec::new();
     };
     let entries = std::fs::read_dir(base.path()).expect("listed").flatten();
@@ -85,14 +85,14 @@ fn run(pen: &mut Pen, command: Command) {
     pen.launch(command).expect("launched").open(soon()).expect("opened");
 }
 
-fn status_is_the_agents_own(ground: &HostSupport, kind: PenKind) {
+fn status_is_the_agents_own(support: &HostSupport, kind: PenKind) {
     for (behaviour, expected) in [
         (["exit", "0"], Status::Code(0)),
         (["exit", "200"], Status::Code(200)),
         (["signal", "15"], Status::Signal { signal: 15, core: false, oom: false }),
         (["signal", "9"], Status::Signal { signal: 9, core: false, oom: false }),
     ] {
-        let mut pen = create(ground, kind);
+        let mut pen = create(support, kind);
         run(&mut pen, agent(&behaviour));
         assert_eq!(pen.wait_agent(soon()).expect("asked"), Some(expected));
         assert!(pen.wait_empty(soon()).expect("asked"));
@@ -100,24 +100,24 @@ fn status_is_the_agents_own(ground: &HostSupport, kind: PenKind) {
     }
 }
 
-fn one_pen_at_a_time(ground: &HostSupport, kind: PenKind) {
-    let pen = create(ground, kind);
+fn one_pen_at_a_time(support: &HostSupport, kind: PenKind) {
+    let pen = create(support, kind);
     let name = PenName::random(home()).expect("random bytes");
-    let second = Pen::create(ground, name, kind);
+    let second = Pen::create(support, name, kind);
     assert!(matches!(second, Err(CreateError::Occupied)), "{second:?}");
     pen.remove().expect("removed");
-    create(ground, kind).remove().expect("removed");
+    create(support, kind).remove().expect("removed");
 }
 
-fn dropped_pen(ground: &HostSupport, kind: PenKind) {
-    let mut pen = create(ground, kind);
+fn dropped_pen(support: &HostSupport, kind: PenKind) {
+    let mut pen = create(support, kind);
     run(&mut pen, agent(&["sleep"]));
     let identity = pen.agent().expect("an agent").clone();
     drop(pen);
-    // It was killed without waiting; the next pen sees to the rest, or says that it can't yet.
-    eventually("the next pen can be made", || {
+    // It was killed without waiting. The next pen reaps it, or reports that it can't yet.
+    eventually("the next pen can be created", || {
         let name = PenName::random(home()).expect("random bytes");
-        match Pen::create(ground, name, kind) {
+        match Pen::create(support, name, kind) {
             Ok(pen) => pen.remove().map(|()| true).expect("removed"),
             Err(CreateError::Occupied) => false,
             Err(error) => panic!("{error}"),
@@ -126,18 +126,18 @@ fn dropped_pen(ground: &HostSupport, kind: PenKind) {
     assert!(!identity.exists().expect("asked"));
 }
 
-fn dropped_gate(ground: &HostSupport, kind: PenKind) {
-    let mut pen = create(ground, kind);
+fn dropped_gate(support: &HostSupport, kind: PenKind) {
+    let mut pen = create(support, kind);
     let gated = pen.launch(agent(&["sleep"])).expect("launched");
     let identity = gated.identity().clone();
     assert!(alive(identity.pid));
     drop(gated);
     assert!(!identity.exists().expect("asked"), "it is reaped, not only killed");
-    pen.remove().expect("nobody is in it");
+    pen.remove().expect("the pen is empty");
 }
 
-fn failed_exec(ground: &HostSupport, kind: PenKind) {
-    let mut pen = create(ground, kind);
+fn failed_exec(support: &HostSupport, kind: PenKind) {
+    let mut pen = create(support, kind);
     let outcome = pen.launch(Command::new("/no/such/program")).expect("launched").open(soon());
     let Err(LaunchError::Exec(error @ ExecError::File { .. })) = outcome else {
         panic!("{outcome:?}")
@@ -150,12 +150,12 @@ fn failed_exec(ground: &HostSupport, kind: PenKind) {
     pen.remove().expect("removed");
 }
 
-fn deadlines(ground: &HostSupport, kind: PenKind) {
-    let mut pen = create(ground, kind);
+fn deadlines(support: &HostSupport, kind: PenKind) {
+    let mut pen = create(support, kind);
     let gated = pen.launch(agent(&["ignore-term"])).expect("launched");
     let pid = gated.identity().pid;
     gated.open(soon()).expect("opened");
-    eventually("it minds no TERM", || minds_no_term(pid));
+    eventually("it handles TERM", || handles_term(pid));
     let shortly = || Instant::now() + Duration::from_millis(20);
     assert_eq!(pen.wait_agent(shortly()).expect("asked"), None);
     assert!(!pen.wait_empty(shortly()).expect("asked"));
@@ -165,7 +165,7 @@ fn deadlines(ground: &HostSupport, kind: PenKind) {
     pen.remove().expect("removed");
 }
 
-fn minds_no_term(pid: i32) -> bool {
+fn handles_term(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
     ["SigBlk:", "SigIgn:", "SigCgt:"].into_iter().any(|set| {
         let mask = status.lines().find_map(|line| line.strip_prefix(set)).expect("a mask");
@@ -174,8 +174,8 @@ fn minds_no_term(pid: i32) -> bool {
     })
 }
 
-fn remove_occupied(ground: &HostSupport, kind: PenKind) {
-    let mut pen = create(ground, kind);
+fn remove_occupied(support: &HostSupport, kind: PenKind) {
+    let mut pen = create(support, kind);
     run(&mut pen, agent(&["sleep"]));
     let mut pen = pen.remove().expect_err("the agent is in it").pen;
     assert_eq!(pen.processes().expect("listed").len(), 1, "the pen is still owned");
@@ -183,9 +183,9 @@ fn remove_occupied(ground: &HostSupport, kind: PenKind) {
     pen.remove().expect("removed");
 }
 
-fn end_trees(ground: &HostSupport, kind: PenKind) {
+fn end_trees(support: &HostSupport, kind: PenKind) {
     for shape in [["setsid", "150"], ["chain-setsid", "150"]] {
-        let mut pen = create(ground, kind);
+        let mut pen = create(support, kind);
         run(&mut pen, agent(&shape));
         eventually("all are up", || pen.processes().expect("listed").len() == 151);
         assert_eq!(pen.usage().expect("counted").processes, 151);
@@ -195,8 +195,8 @@ fn end_trees(ground: &HostSupport, kind: PenKind) {
     }
 }
 
-fn pulses(ground: &HostSupport, kind: PenKind) {
-    let mut pen = create(ground, kind);
+fn activity_samples(support: &HostSupport, kind: PenKind) {
+    let mut pen = create(support, kind);
     let mut command = Command::new("/bin/sh");
     let tool = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
     command.args(["-c", &format!("echo up; read x; sh -c '{tool}'; echo up; read x")]);
@@ -205,21 +205,21 @@ fn pulses(ground: &HostSupport, kind: PenKind) {
     let ends = pen.launch(command).expect("launched").open(soon()).expect("opened");
     let mut stdin = File::from(ends.stdin.expect("a pipe"));
     let mut lines = BufReader::new(File::from(ends.stdout.expect("a pipe"))).lines();
-    let mut pulse_at_rest = |pen: &Pen| {
+    let mut sample_at_rest = |pen: &Pen| {
         lines.next().expect("a line").expect("read");
-        let mut pulse = pen.activity().expect("seen");
-        eventually("it rests", || {
-            let before = std::mem::replace(&mut pulse, pen.activity().expect("seen"));
-            before == pulse && !pulse.works
+        let mut sample = pen.activity().expect("seen");
+        eventually("it is idle", || {
+            let before = std::mem::replace(&mut sample, pen.activity().expect("seen"));
+            before == sample && !sample.works
         });
-        pulse
+        sample
     };
-    let before = pulse_at_rest(&pen);
+    let before = sample_at_rest(&pen);
     stdin.write_all(b"\n").expect("written");
-    let after = pulse_at_rest(&pen);
-    assert_eq!(after.generation.processes, before.generation.processes, "it is gone again");
+    let after = sample_at_rest(&pen);
+    assert_eq!(after.generation.processes, before.generation.processes, "it has exited");
     assert_eq!(after.generation.youngest, before.generation.youngest);
-    assert_ne!(after.generation, before.generation, "but it was there");
+    assert_ne!(after.generation, before.generation, "but it has run");
     assert!(after.cpu > before.cpu, "and worked: {before:?} {after:?}");
     assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     pen.remove().expect("removed");

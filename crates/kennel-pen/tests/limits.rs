@@ -1,13 +1,14 @@
-//! Limits on real pens, where the kernel's controllers are there. Run it as root, or as a user from inside of a
-//! cgroup that was delegated to them:
+//! Limits on real pens, where the kernel has the controllers. Run this as root, or as a user in a
+//! cgroup that was delegated to that user:
 //!
 //! ```text
 //! systemd-run --user --scope -p Delegate=yes target/debug/deps/limits-…
 //! ```
-//! (not `cargo test`: cargo would be in that cgroup too, and it must have nobody in it but Kennel's).
-//! Root tries them where it is, if limits can be had there: in a scope of the same kind. Else it makes a cgroup of its
-//! own for it, and another one that belongs to another user, and tries both. (Not where systemd runs: it removes a scope
-//! that we leave.) A process of its own, with one thread: all its children belong to the pen that it has.
+//! (not `cargo test`: cargo would be in that cgroup too, and only Kennel's processes may be in it).
+//! As root it uses its own cgroup if limits are possible there, for instance in such a scope.
+//! Otherwise it creates one cgroup for root and one for another user, and uses both (not where
+//! systemd runs, which removes a scope when its last process leaves). It needs its own process with
+//! one thread, since all its children belong to its pen.
 
 use std::fs;
 use std::io::Read;
@@ -23,20 +24,20 @@ use kennel_pen::{
 };
 use kennel_testing::{eventually, is_root, skip, soon};
 
-/// Another user, who need not have a name.
+/// The id of another user, which need not exist.
 const OTHER: u32 = 65_534;
-/// How this program knows that it is in the cgroup that it shall try.
+/// The variable that is set in the process that runs in a new cgroup.
 const SETTLED: &str = "KENNEL_LIMITS_TEST_SETTLED";
 
 type Case = (&'static str, fn(&HostSupport));
 
 const CASES: &[Case] = &[
-    ("limits are set before anybody is in the pen", set_before_anybody),
-    ("too much memory is told as such", out_of_memory),
+    ("limits are set before a process is in the pen", set_before_first_process),
+    ("an OOM kill is reported as such", out_of_memory),
     ("an OOM kill of a tool is not the agent's", a_tool_out_of_memory),
     ("no more processes than allowed", too_many_processes),
     ("no more cpu than allowed", too_much_cpu),
-    ("our own processes have stepped aside", stepped_aside),
+    ("Kennel's own processes were moved to a leaf", moved_to_leaf),
 ];
 
 fn main() -> ExitCode {
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
     }
     let settled = std::env::var_os(SETTLED).is_some();
     if settled {
-        wait_for_word();
+        wait_for_start();
     }
     refusals();
     if settled || !is_root() || are_offered() {
@@ -64,12 +65,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all of them can be had where we are.
+/// Whether all limits are possible here.
 fn are_offered() -> bool {
     HostSupport::survey(&home()).limits().iter().all(|offer| offer.why_not.is_none())
 }
 
-/// What can't be had is refused with a reason, or told, everywhere.
+/// A limit that is not possible is refused with a reason, or reported.
 fn refusals() {
     let wanted = PenLimits { pids: Some(64), ..PenLimits::default() };
     let subtree = |limits: &PenLimits| {
@@ -82,33 +83,33 @@ fn refusals() {
     assert_eq!(controller, Controller::Pids);
     let (pen, unmet) = subtree(&PenLimits { best_effort: true, ..wanted }).expect("a pen");
     assert_eq!(unmet.len(), 1, "{unmet:?}");
-    pen.remove().expect("nobody was in it");
+    pen.remove().expect("the pen is empty");
 
-    let ground = HostSupport::survey(&home());
-    let Ok(base) = ground.cgroup() else { return };
+    let support = HostSupport::survey(&home());
+    let Ok(base) = support.cgroup() else { return };
     let before = own_entries(base.path());
-    for offer in ground.limits() {
+    for offer in support.limits() {
         let Some(why) = offer.why_not else { continue };
         let limits = match offer.controller {
             Controller::Memory => PenLimits { memory: Some(1 << 30), ..PenLimits::default() },
             Controller::Pids => wanted,
             Controller::Cpu => PenLimits { cpu: Some(500), ..PenLimits::default() },
         };
-        let refused = Pen::create_limited(&ground, name(), PenKind::Auto, &limits);
+        let refused = Pen::create_limited(&support, name(), PenKind::Auto, &limits);
         let Err(CreateError::Limit(error)) = refused else { panic!("{refused:?}") };
-        assert_eq!(error.to_string(), why.to_string(), "what was told beforehand");
+        assert_eq!(error.to_string(), why.to_string(), "the same reason as reported before");
         println!("refused: {error}");
         println!("test a limit on {} is refused ... ok", offer.controller);
         let limits = PenLimits { best_effort: true, ..limits };
-        let made = Pen::create_limited(&ground, name(), PenKind::Auto, &limits);
+        let made = Pen::create_limited(&support, name(), PenKind::Auto, &limits);
         let (pen, unmet) = made.expect("a pen without the limit");
         assert_eq!(unmet.len(), 1, "{unmet:?}");
-        pen.remove().expect("nobody was in it");
+        pen.remove().expect("the pen is empty");
     }
     assert_eq!(own_entries(base.path()), before, "nothing is left behind");
 }
 
-/// What tests like this one make in a cgroup; others, who come and go meanwhile, have homes of their own.
+/// The folders that these tests create in a cgroup. Pens of other processes have other homes.
 fn own_entries(folder: &Path) -> Vec<PathBuf> {
     let is_own = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -120,9 +121,9 @@ fn own_entries(folder: &Path) -> Vec<PathBuf> {
     own
 }
 
-// The cgroups that this is tried in.
+// The cgroups of the tests.
 
-/// The mount, if the controllers can be handed down from there.
+/// The mount point, if the controllers can be enabled below it.
 fn prepare_hierarchy() -> Result<PathBuf, String> {
     let mount = cgroup_mount().ok_or("no cgroup v2 file system is mounted")?;
     let list = fs::read_to_string(mount.join("cgroup.controllers")).map_err(|e| e.to_string())?;
@@ -148,7 +149,7 @@ fn in_own_cgroups(mount: &Path) -> ExitCode {
         for file in ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"] {
             chown(folder.join(file), Some(user), Some(user)).expect("chown");
         }
-        // The child is born there; then we leave, and it may begin.
+        // The child starts there. Then this process leaves the cgroup, and the child may begin.
         enter(&folder);
         let program = readable_copy(user);
         let mut command = std::process::Command::new(&program);
@@ -166,7 +167,7 @@ fn in_own_cgroups(mount: &Path) -> ExitCode {
     ExitCode::from(u8::from(failed))
 }
 
-/// Where everybody can start it from.
+/// A copy of this program that every user can execute.
 fn readable_copy(user: u32) -> PathBuf {
     let copy = std::env::temp_dir().join(format!("kennel-limits-{user}-{}", std::process::id()));
     fs::copy(std::env::current_exe().expect("our path"), &copy).expect("copied");
@@ -183,14 +184,14 @@ fn enter(folder: &Path) {
     fs::write(folder.join("cgroup.procs"), std::process::id().to_string()).expect("entered");
 }
 
-fn wait_for_word() {
+fn wait_for_start() {
     let mut word = Vec::new();
     std::io::stdin().read_to_end(&mut word).expect("the end of input");
 }
 
 fn try_all() -> ExitCode {
-    let ground = HostSupport::survey(&home());
-    for offer in ground.limits() {
+    let support = HostSupport::survey(&home());
+    for offer in support.limits() {
         if let Some(why) = offer.why_not {
             if std::env::var_os(SETTLED).is_some() {
                 println!("{why}");
@@ -201,13 +202,13 @@ fn try_all() -> ExitCode {
         }
     }
     for (name, case) in CASES {
-        case(&ground);
+        case(&support);
         println!("test {name} ... ok");
     }
     ExitCode::SUCCESS
 }
 
-// The cases.
+// The tests.
 
 fn home() -> HomeId {
     HomeId::parse("0000000001111e57").expect("a valid id")
@@ -217,9 +218,9 @@ fn name() -> PenName {
     PenName::random(home()).expect("random bytes")
 }
 
-fn limited(ground: &HostSupport, limits: PenLimits) -> Pen {
+fn limited(support: &HostSupport, limits: PenLimits) -> Pen {
     let (pen, unmet) =
-        Pen::create_limited(ground, name(), PenKind::Cgroup, &limits).expect("a pen with limits");
+        Pen::create_limited(support, name(), PenKind::Cgroup, &limits).expect("a pen with limits");
     assert!(unmet.is_empty(), "{unmet:?}");
     pen
 }
@@ -231,10 +232,10 @@ fn shell(script: &str) -> Command {
     command
 }
 
-fn set_before_anybody(ground: &HostSupport) {
+fn set_before_first_process(support: &HostSupport) {
     let limits =
         PenLimits { memory: Some(64 << 20), pids: Some(32), cpu: Some(500), best_effort: false };
-    let pen = limited(ground, limits);
+    let pen = limited(support, limits);
     let folder = pen.cgroup_path().expect("a cgroup").to_owned();
     let text = |file: &str| fs::read_to_string(folder.join(file)).expect(file).trim().to_owned();
     assert_eq!(text("cgroup.procs"), "");
@@ -245,15 +246,15 @@ fn set_before_anybody(ground: &HostSupport) {
     if folder.join("memory.swap.max").exists() {
         assert_eq!(text("memory.swap.max"), "0");
     }
-    pen.remove().expect("nobody is in it");
+    pen.remove().expect("the pen is empty");
 }
 
-/// A shell that fills its memory without end.
-const GLUTTON: &str = "x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done";
+/// A shell script that fills the memory.
+const FILL_MEMORY: &str = "x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done";
 
-fn out_of_memory(ground: &HostSupport) {
-    let mut pen = limited(ground, PenLimits { memory: Some(32 << 20), ..PenLimits::default() });
-    pen.launch(shell(GLUTTON)).expect("launched").open(soon()).expect("opened");
+fn out_of_memory(support: &HostSupport) {
+    let mut pen = limited(support, PenLimits { memory: Some(32 << 20), ..PenLimits::default() });
+    pen.launch(shell(FILL_MEMORY)).expect("launched").open(soon()).expect("opened");
     let status = pen.wait_agent(soon()).expect("asked");
     assert_eq!(status, Some(Status::Signal { signal: 9, core: false, oom: true }));
     assert!(pen.wait_empty(soon()).expect("asked"));
@@ -261,17 +262,17 @@ fn out_of_memory(ground: &HostSupport) {
     pen.remove().expect("removed");
 }
 
-fn a_tool_out_of_memory(ground: &HostSupport) {
+fn a_tool_out_of_memory(support: &HostSupport) {
     let limits = PenLimits { memory: Some(32 << 20), ..PenLimits::default() };
-    let mut pen = limited(ground, limits);
-    let script = format!("sh -c '{GLUTTON}'; exit 7");
+    let mut pen = limited(support, limits);
+    let script = format!("sh -c '{FILL_MEMORY}'; exit 7");
     pen.launch(shell(&script)).expect("launched").open(soon()).expect("opened");
-    assert_eq!(pen.wait_agent(soon()).expect("asked"), Some(Status::Code(7)), "it lives on");
+    assert_eq!(pen.wait_agent(soon()).expect("asked"), Some(Status::Code(7)), "the agent goes on");
     assert!(pen.wait_empty(soon()).expect("asked"));
     pen.remove().expect("removed");
-    // A KILL of ours is not the OOM killer's, even if that was here before.
-    let mut pen = limited(ground, limits);
-    let script = format!("sh -c '{GLUTTON}'; sleep 1000");
+    // A KILL by Kennel is not an OOM kill, even after an earlier OOM kill.
+    let mut pen = limited(support, limits);
+    let script = format!("sh -c '{FILL_MEMORY}'; sleep 1000");
     pen.launch(shell(&script)).expect("launched").open(soon()).expect("opened");
     eventually("the tool is gone", || pen.oom_kills().expect("counted") == Some(1));
     assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
@@ -280,8 +281,8 @@ fn a_tool_out_of_memory(ground: &HostSupport) {
     pen.remove().expect("removed");
 }
 
-fn too_many_processes(ground: &HostSupport) {
-    let mut pen = limited(ground, PenLimits { pids: Some(8), ..PenLimits::default() });
+fn too_many_processes(support: &HostSupport) {
+    let mut pen = limited(support, PenLimits { pids: Some(8), ..PenLimits::default() });
     let mut command =
         shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done; sleep 1000");
     let stderr = StdStream::Null;
@@ -298,8 +299,8 @@ fn too_many_processes(ground: &HostSupport) {
     pen.remove().expect("removed");
 }
 
-fn too_much_cpu(ground: &HostSupport) {
-    let mut pen = limited(ground, PenLimits { cpu: Some(100), ..PenLimits::default() });
+fn too_much_cpu(support: &HostSupport) {
+    let mut pen = limited(support, PenLimits { cpu: Some(100), ..PenLimits::default() });
     pen.launch(shell("while :; do :; done")).expect("launched").open(soon()).expect("opened");
     let begun = Instant::now();
     let folder = pen.cgroup_path().expect("a cgroup").to_owned();
@@ -308,20 +309,20 @@ fn too_much_cpu(ground: &HostSupport) {
         let line = stat.lines().find_map(|line| line.strip_prefix("nr_throttled "));
         line.and_then(|n| n.parse::<u64>().ok()).expect("a count")
     };
-    // It is given a tenth of a core. What it takes beyond, on a machine whose own clock is late, it has to pay back;
-    // without a limit it would have all of one.
+    // The limit is a tenth of a core. On a busy machine a process may exceed it for a moment.
+    // Without a limit it would use a whole core.
     let used = || pen.usage().expect("counted").cpu;
-    eventually("it is held back", || throttled() >= 10 && used() * 5 <= begun.elapsed());
+    eventually("it is throttled", || throttled() >= 10 && used() * 5 <= begun.elapsed());
     assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     pen.remove().expect("removed");
 }
 
-fn stepped_aside(ground: &HostSupport) {
-    let base = ground.cgroup().expect("a cgroup").path();
+fn moved_to_leaf(support: &HostSupport) {
+    let base = support.cgroup().expect("a cgroup").path();
     let inside = fs::read_to_string(base.join("cgroup.procs")).expect("read");
     assert_eq!(inside, "");
     let leaf = fs::read_to_string(base.join("kennel-supervisor/cgroup.procs")).expect("read");
     assert!(leaf.lines().any(|pid| pid == std::process::id().to_string()), "{leaf}");
     let again = HostSupport::survey(&home());
-    assert_eq!(again.cgroup().expect("a cgroup").path(), base, "found from inside of the leaf");
+    assert_eq!(again.cgroup().expect("a cgroup").path(), base, "found from inside the leaf");
 }

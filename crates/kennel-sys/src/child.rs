@@ -1,16 +1,16 @@
 //! What the new process does between the clone and the exec.
 //!
-//! It runs in the caller's memory, on a stack of its own, with the caller's thread pointer, while the
-//! caller's threads run on. So it makes raw system calls only: no allocation, no lock, no libc, no
-//! indexing or arithmetic that could panic. All signals are blocked from before the clone until just
-//! before the exec, so no handler of the caller can run here.
+//! It runs in the caller's memory, on a stack of its own, with the caller's thread pointer, while
+//! the caller's threads run on. So it makes raw system calls only: no allocation, no lock, no libc,
+//! no indexing or arithmetic that could panic. All signals are blocked from before the clone until
+//! just before the exec, so no handler of the caller can run here.
 //!
 //! ```text
 //! streams to 0-2, gate to 3 -> close the rest -> session -> terminal -> umask -> limits -> folder
 //!    -> signals to default -> GATE (a byte: continue; end-of-file: exit) -> unblock -> exec
 //! ```
-//! Everything else that can fail comes before the gate, so after the gate only the exec can fail. The
-//! clone itself clears handlers, but ignored signals stay ignored, so all are reset.
+//! Everything else that can fail comes before the gate, so after the gate only the exec can fail.
+//! The clone itself clears handlers, but ignored signals stay ignored, so all are reset.
 
 use core::ffi::{c_char, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
@@ -24,8 +24,8 @@ const GATE: usize = 3;
 const SCRATCH: usize = 10;
 /// The result of `read` at a closed gate.
 const NOTHING_YET: isize = -(libc::EAGAIN as isize);
-/// How often to poll the gate before sleeping: some microseconds. A caller that opens it at once does so
-/// by then, and a sleep and a wake-up on another core cost ten times that.
+/// How often to poll the gate before sleeping: some microseconds. A caller that opens it at once
+/// does so by then, and a sleep and a wake-up on another core cost ten times that.
 const LOOKS: u32 = 100;
 /// The size of the kernel's signal set, in bytes.
 const SIGSET: usize = 8;
@@ -178,8 +178,8 @@ impl Child<'_> {
 
     unsafe fn run(&self) -> Result<Never, Stop> {
         let orders = &self.shared.orders;
-        // All calls below are sound: the kernel checks descriptors, and pointers are to local variables
-        // or to the orders, which outlive this process's use of the memory.
+        // All calls below are sound: the kernel checks descriptors, and pointers are to local
+        // variables or to the orders, which outlive this process's use of the memory.
         self.at(ChildStep::Streams);
         // SAFETY: as above.
         unsafe { self.place_streams()? };

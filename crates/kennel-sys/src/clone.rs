@@ -1,14 +1,14 @@
 //! Starting a program behind a gate.
 //!
-//! [`start`] clones a process that shares the caller's memory, so no page table of a large caller is
-//! copied. Unlike `vfork`, this does not suspend the caller. The new process prepares itself and waits at
-//! its gate, a pipe. [`GatedChild::open`] sends the one byte that lets it exec. When the pipe closes, for
-//! whatever reason, it exits. It closes all inherited descriptors before it waits, so no launch holds
-//! another's gate open for more than a few microseconds.
+//! [`start`] clones a process that shares the caller's memory, so no page table of a large caller
+//! is copied. Unlike `vfork`, this does not suspend the caller. The new process prepares itself and
+//! waits at its gate, a pipe. [`GatedChild::open`] sends the one byte that lets it exec. When the
+//! pipe closes, for whatever reason, it exits. It closes all inherited descriptors before it waits,
+//! so no launch holds another's gate open for more than a few microseconds.
 //!
-//! The kernel clears a word and wakes the caller when the process leaves the shared memory, by exec or
-//! exit (`CLONE_CHILD_CLEARTID`). Then its stack and orders may be freed. This is also how an exec is
-//! noticed without another descriptor.
+//! The kernel clears a word and wakes the caller when the process leaves the shared memory, by exec
+//! or exit (`CLONE_CHILD_CLEARTID`). Then its stack and orders may be freed. This is also how an
+//! exec is noticed without another descriptor.
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -75,7 +75,6 @@ pub struct ChildSpec<'a> {
 
 impl<'a> ChildSpec<'a> {
     /// Describes a program with an empty environment that inherits everything else from the caller.
-    #[must_use]
     pub fn new(path: CString, argv: Vec<CString>, streams: [BorrowedFd<'a>; 3]) -> Self {
         Self {
             path,
@@ -98,7 +97,7 @@ pub struct GatedChild {
     pid: Pid,
     pidfd: OwnedFd,
     gate: OwnedFd,
-    /// A copy of the reading end, so that opening the gate of a dead process does not raise SIGPIPE.
+    /// A copy of the reading end, so that opening a dead process's gate raises no SIGPIPE.
     gate_reader: OwnedFd,
     memory: SharedMapping,
 }
@@ -113,15 +112,9 @@ pub enum GateOutcome {
     Failed(OwnedFd, ChildError),
     /// A signal ended it before its exec. It is not yet reaped.
     Died(OwnedFd),
-    /// The deadline passed during the exec, for instance on a file system that hangs.
-    Pending(Box<Opening>),
-}
-
-/// A process whose gate is open and that still uses the caller's memory.
-#[derive(Debug)]
-pub struct Opening {
-    pidfd: OwnedFd,
-    memory: SharedMapping,
+    /// The deadline passed during the exec, for instance on a file system that hangs. The process
+    /// was killed and is not yet reaped.
+    Pending(OwnedFd),
 }
 
 /// A call that failed in the new process.
@@ -158,8 +151,8 @@ pub fn start(start: ChildSpec<'_>) -> Result<GatedChild, CallError> {
     let pid = call("clone3", || {
         let blocked = AllBlocked::new();
         // SAFETY: the stack and the orders belong to `memory`, which frees them only once the child
-        // has left it; `main` follows the rules of its module; all signals are blocked, so no handler
-        // of this process runs in the child.
+        // has left it; `main` follows the rules of its module; all signals are blocked, so no
+        // handler of this process runs in the child.
         let result = unsafe { raw::clone3(&args, main, arg) };
         drop(blocked);
         if result < 0 {
@@ -183,13 +176,11 @@ pub fn start(start: ChildSpec<'_>) -> Result<GatedChild, CallError> {
 
 impl GatedChild {
     /// Its pid, valid until it is reaped: for records, not for signals.
-    #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
     /// Its pidfd.
-    #[must_use]
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
@@ -202,71 +193,57 @@ impl GatedChild {
         call("write gate", || rustix::io::write(&self.gate, &[GO]))?;
         let Self { pidfd, memory, gate, gate_reader, .. } = self;
         drop((gate, gate_reader));
-        Ok(Opening { pidfd, memory }.wait(deadline))
+        if !memory.left(deadline) {
+            kill(&pidfd);
+            return Ok(GateOutcome::Pending(pidfd));
+        }
+        Ok(outcome(pidfd, &memory))
     }
 
     /// Opens the gate of a program that must run, and returns its pidfd.
     ///
     /// # Errors
-    /// The program does not run. Its process, if any is left, is reaped with the caller's other children.
+    /// The program does not run. The caller must reap its process with its other children.
     pub fn run(self, deadline: Instant) -> io::Result<OwnedFd> {
         match self.open(deadline).map_err(io::Error::other)? {
             GateOutcome::Running(pidfd) => Ok(pidfd),
             GateOutcome::Failed(_, error) => Err(io::Error::other(error.error)),
             GateOutcome::Died(_) => Err(io::Error::other("it was killed")),
-            GateOutcome::Pending(opening) => {
-                drop(opening.give_up());
-                Err(io::Error::other("it could not be loaded in time"))
-            }
+            GateOutcome::Pending(_) => Err(io::Error::other("it could not be loaded in time")),
         }
     }
 
-    /// Ends the process and returns its pidfd for reaping, together with the memory that the process may
-    /// still be using.
-    #[must_use]
-    pub fn dismiss(self) -> (OwnedFd, ChildMemory) {
-        let Self { pidfd, memory, gate, .. } = self;
+    /// Ends the process and returns its pidfd for reaping.
+    pub fn dismiss(self) -> OwnedFd {
+        let Self { pidfd, gate, .. } = self;
         drop(gate);
-        Opening { pidfd, memory }.give_up()
+        kill(&pidfd);
+        pidfd
     }
 }
 
-/// Memory that an exiting process may still be using. It is freed once it is not.
-#[derive(Debug)]
-pub struct ChildMemory(#[expect(dead_code, reason = "held for its drop")] SharedMapping);
+fn kill(pidfd: &OwnedFd) {
+    // This fails only if it has already been reaped.
+    let _gone = rustix::process::pidfd_send_signal(pidfd, Signal::KILL);
+}
 
-impl Opening {
-    /// Kills it, and returns its pidfd for reaping, and the memory that it may still be using.
-    #[must_use]
-    pub fn give_up(self) -> (OwnedFd, ChildMemory) {
-        let Self { pidfd, memory } = self;
-        // This fails only if it has already been reaped.
-        let _gone = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
-        (pidfd, ChildMemory(memory))
-    }
-
-    /// Waits until the process has left the caller's memory.
-    pub fn wait(self, deadline: Instant) -> GateOutcome {
-        if !self.memory.left(deadline) {
-            return GateOutcome::Pending(Box::new(self));
-        }
-        let Self { pidfd, memory } = self;
-        let shared = memory.shared();
-        let (step, call) = ChildStep::from_number(shared.step.load(Ordering::Acquire));
-        let errno = shared.errno.load(Ordering::Acquire);
-        fault::child_spent(shared.calls.load(Ordering::Relaxed), (errno != 0).then_some(call));
-        match (errno, step) {
-            (0, ChildStep::Exec) => GateOutcome::Running(pidfd),
-            (0, _) => GateOutcome::Died(pidfd),
-            (errno, step) => {
-                let mut error = CallError::new(call, io::Error::from_raw_os_error(errno));
-                if step == ChildStep::Limits {
-                    let which = shared.detail.load(Ordering::Relaxed) as usize;
-                    error.on = memory.limits.get(which).map(|l| format!("resource {}", l.resource));
-                }
-                let (at_exec, at_folder) = (step == ChildStep::Exec, step == ChildStep::Folder);
-                GateOutcome::Failed(pidfd, ChildError { error, at_exec, at_folder })
+/// The outcome of a process that has left the caller's memory.
+fn outcome(pidfd: OwnedFd, memory: &SharedMapping) -> GateOutcome {
+    let shared = memory.shared();
+    let (step, call) = ChildStep::from_number(shared.step.load(Ordering::Acquire));
+    let errno = shared.errno.load(Ordering::Acquire);
+    fault::child_spent(shared.calls.load(Ordering::Relaxed), (errno != 0).then_some(call));
+    match (errno, step) {
+        (0, ChildStep::Exec) => GateOutcome::Running(pidfd),
+        (0, _) => GateOutcome::Died(pidfd),
+        (errno, step) => {
+            let mut error = CallError::new(call, io::Error::from_raw_os_error(errno));
+            if step == ChildStep::Limits {
+                let which = shared.detail.load(Ordering::Relaxed) as usize;
+                error.on = memory.limits.get(which).map(|l| format!("resource {}", l.resource));
             }
+            let (at_exec, at_folder) = (step == ChildStep::Exec, step == ChildStep::Folder);
+            GateOutcome::Failed(pidfd, ChildError { error, at_exec, at_folder })
         }
     }
 }
@@ -282,8 +259,8 @@ struct SharedMapping {
     _pointers: Vec<Vec<*const libc::c_char>>,
 }
 
-// SAFETY: the raw pointers are to heap and mapped memory that this value owns, not tied to a thread;
-// both sides write only atomics.
+// SAFETY: the raw pointers are to heap and mapped memory that this value owns, not tied to a
+// thread; both sides write only atomics.
 unsafe impl Send for SharedMapping {}
 
 impl SharedMapping {
@@ -348,8 +325,8 @@ impl SharedMapping {
                 tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
                 tv_nsec: left.subsec_nanos().into(),
             };
-            // Not a private futex: the kernel's wake-up at the exit of a process is not private either.
-            // Whatever the wait returns, the loop checks again.
+            // Not a private futex: the kernel's wake-up at the exit of a process is not private
+            // either. Whatever the wait returns, the loop checks again.
             let _again = futex::wait(here, futex::Flags::empty(), 1, Some(&timeout));
         }
         true
@@ -358,8 +335,8 @@ impl SharedMapping {
 
 impl Drop for SharedMapping {
     fn drop(&mut self) {
-        // A process that was just killed leaves within microseconds. If one is stuck in the kernel, some
-        // kilobytes are leaked, since it must not lose memory that it uses.
+        // A process that was just killed leaves within microseconds. If one is stuck in the kernel,
+        // some kilobytes are leaked, since it must not lose memory that it uses.
         const SHORTLY: std::time::Duration = std::time::Duration::from_millis(100);
         if !self.left(Instant::now() + SHORTLY) {
             std::mem::forget(std::mem::take(&mut self._strings));
@@ -377,8 +354,8 @@ fn null_terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
 }
 
-/// Unused stacks. Unmapping one costs an interrupt on every core that its process ran on, so some are
-/// kept.
+/// Unused stacks. Unmapping one costs an interrupt on every core that its process ran on, so some
+/// are kept.
 static STACKS: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
 const KEPT: usize = 4;
 

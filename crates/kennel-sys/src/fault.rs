@@ -1,9 +1,9 @@
 //! Named system calls, which tests can make fail.
 //!
-//! Every call on the launch path goes through [`call`], which names it in its error. With the feature
-//! `faults` a test [`arm`]s the thread: the nth call from then on fails with the given errno *without
-//! being made*, also if the new process makes it before its exec. Or all calls of a process [`ask`] a
-//! function. Without the feature none of this exists.
+//! Every call on the launch path goes through [`call`], which names it in its error. With the
+//! feature `faults` a test [`arm`]s the thread: the nth call from then on fails with the given
+//! errno *without being made*, also if the new process makes it before its exec. Or all calls of a
+//! process [`ask`] a function. Without the feature none of this exists.
 
 use std::borrow::Cow;
 use std::{fmt, io};
@@ -24,7 +24,6 @@ pub struct CallError {
 
 impl CallError {
     /// Creates the error of `call`.
-    #[must_use]
     pub fn new(call: &'static str, source: impl Into<io::Error>) -> Self {
         Self { call: call.into(), on: None, source: source.into() }
     }
@@ -37,7 +36,6 @@ impl CallError {
     }
 
     /// The errno, if the error came from the kernel.
-    #[must_use]
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
@@ -81,9 +79,9 @@ mod armed {
 
     static HOOK: OnceLock<fn(&'static str) -> Option<i32>> = OnceLock::new();
 
-    /// From now on every call of this process, in any thread, asks `hook` by its name. If that returns an
-    /// errno, the call is not made and fails with it. The first hook stays. The calls that a new process
-    /// makes before its exec don't ask.
+    /// From now on every call of this process, in any thread, asks `hook` by its name. If that
+    /// returns an errno, the call is not made and fails with it. The first hook stays. The calls
+    /// that a new process makes before its exec don't ask.
     pub fn ask(hook: fn(&'static str) -> Option<i32>) {
         HOOK.set(hook).ok();
     }
@@ -107,12 +105,12 @@ mod armed {
         pub failed: Option<&'static str>,
     }
 
-    /// Calls of the new process have numbers above this. It runs concurrently, so one count for both
-    /// would be random.
+    /// Calls of the new process have numbers above this. It runs concurrently, so one count for
+    /// both would be random.
     pub const CHILD: u32 = 1000;
 
-    /// Lets the `nth` call of this thread (the first is 1) fail with `errno`, or the nth call of the new
-    /// process ([`CHILD`] plus n). With 0 calls are only counted.
+    /// Lets the `nth` call of this thread (the first is 1) fail with `errno`, or the nth call of
+    /// the new process ([`CHILD`] plus n). With 0 calls are only counted.
     pub fn arm(nth: u32, errno: i32) {
         PLAN.set(Some(FaultPlan { nth, errno, seen: FaultTrace::default() }));
     }

@@ -31,8 +31,8 @@ pub enum Birth {
 }
 
 impl Birth {
-    /// The birth of the process of this pidfd, which was opened by this pid. Returns none if it has been
-    /// reaped.
+    /// The birth of the process of this pidfd, which was opened by this pid. Returns none if it has
+    /// been reaped.
     pub fn of(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Self>> {
         if has_inodes(pidfd)? {
             return Ok(Some(Self::Inode(rustix::fs::fstat(pidfd)?.st_ino)));
@@ -75,7 +75,6 @@ impl ProcessIdentity {
     }
 
     /// The identity as one line, for a record. [`Self::parse`] reads it.
-    #[must_use]
     pub fn to_record(&self) -> String {
         let Self { boot, pid_namespace, pid, birth } = self;
         let (kind, number) = match birth {
@@ -86,7 +85,6 @@ impl ProcessIdentity {
     }
 
     /// Parses what [`Self::to_record`] wrote.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
         let identity = Self {
@@ -103,7 +101,6 @@ impl ProcessIdentity {
     }
 
     /// The same process with its pid in this pid namespace, if `self` is from another one.
-    #[must_use]
     pub fn seen_from_here(self, pidfd: BorrowedFd<'_>) -> Self {
         if pid_namespace().is_ok_and(|own| own == self.pid_namespace) {
             return self;
@@ -159,8 +156,8 @@ pub fn pid_namespace() -> io::Result<u64> {
     Ok(*NAMESPACE.get_or_init(|| inode))
 }
 
-/// The init of this pid namespace, which lives as long as the namespace. The kernel reuses the numbers of
-/// namespaces, for instance when a container is restarted: the init distinguishes them.
+/// The init of this pid namespace, which lives as long as the namespace. The kernel reuses the
+/// numbers of namespaces, for instance when a container is restarted: the init distinguishes them.
 pub fn init() -> io::Result<ProcessIdentity> {
     const INIT: i32 = 1;
     let gone = || io::Error::from_raw_os_error(libc::ESRCH);
@@ -181,8 +178,8 @@ fn read_small(path: &str) -> io::Result<Vec<u8>> {
 pub struct ProcessStat {
     /// The program's short name.
     pub name: String,
-    /// The state letter: `R`, `S`, `D`, `T`, `Z` and so on. `Z` with more than one thread is a process
-    /// whose first thread has ended: it is not dead.
+    /// The state letter: `R`, `S`, `D`, `T`, `Z` and so on. `Z` with more than one thread is a
+    /// process whose first thread has ended: it is not dead.
     pub state: char,
     /// The parent's pid.
     pub parent: i32,
@@ -190,7 +187,7 @@ pub struct ProcessStat {
     pub cpu_ticks: u64,
     /// The CPU time of its reaped children, and of their reaped children, in clock ticks.
     pub collected_ticks: u64,
-    /// The page faults of those children. Every process has one, so this grows with each that is reaped.
+    /// The page faults of those children. This grows with each that is reaped.
     pub collected_faults: u64,
     /// The number of its threads.
     pub threads: u64,
@@ -234,7 +231,6 @@ impl ProcessStat {
     }
 
     /// Whether all its threads have ended, so that it only waits to be reaped.
-    #[must_use]
     pub fn is_dead(&self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }

@@ -5,8 +5,8 @@ use std::io;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-/// Creates a pid namespace for the *next children* of this process, the first of which becomes its init.
-/// Mounts made from now on are private to this process and its children.
+/// Creates a pid namespace for the *next children* of this process, the first of which becomes its
+/// init. Mounts made from now on are private to this process and its children.
 ///
 /// An unprivileged process needs `with_user`: a user namespace of its own, in which its user and group are
 /// mapped to themselves. It can't be left again, and set-uid programs have no effect in it.
@@ -22,8 +22,8 @@ pub fn enter_new_pid_namespace(with_user: bool) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     if with_user {
-        // The next exec would drop the capabilities in the new user namespace. The init needs this one
-        // to mount its own /proc, and then drops it.
+        // The next exec would drop the capabilities in the new user namespace. The init needs this
+        // one to mount its own /proc, and then drops it.
         keep_over_exec(CapabilitySet::SYS_ADMIN)?;
         std::fs::write("/proc/self/setgroups", "deny")?;
         std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
@@ -64,14 +64,14 @@ pub fn settle_as_init() -> io::Result<NamespaceInit> {
 pub struct NamespaceInit(());
 
 impl NamespaceInit {
-    /// The caller must know that its parent created the namespace by [`enter_new_pid_namespace`]: the init
-    /// of a whole machine has pid 1 too.
+    /// The caller must know that its parent created the namespace by [`enter_new_pid_namespace`]:
+    /// the init of a whole machine has pid 1 too.
     fn confirm() -> Option<Self> {
         rustix::process::getpid().is_init().then_some(Self(()))
     }
 
-    /// Sends a signal to every other process of the namespace in one step that no fork escapes: the kernel
-    /// blocks forks while it walks the list.
+    /// Sends a signal to every other process of the namespace in one step that no fork escapes: the
+    /// kernel blocks forks while it walks the list.
     pub fn signal_others(self, signal: rustix::process::Signal) -> io::Result<()> {
         // SAFETY: no memory is involved; -1 is every other process of this namespace.
         if unsafe { libc::kill(-1, signal.as_raw()) } == 0 {

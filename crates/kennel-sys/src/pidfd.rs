@@ -32,7 +32,7 @@ pub enum SignalDelivery {
     NotPermitted,
 }
 
-/// Opens a pidfd of the process that has this pid *now*. Check with [`info`] that it is the right one.
+/// Opens a pidfd of the process that has this pid *now*. Check it with [`info`].
 pub fn open(pid: i32) -> io::Result<Option<OwnedFd>> {
     let Some(pid) = Pid::from_raw(pid) else { return Ok(None) };
     match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
@@ -88,8 +88,8 @@ fn ask(pidfd: BorrowedFd<'_>, mask: u64) -> io::Result<KernelInfo> {
 
 /// The process of a pidfd. Returns none if it has been reaped.
 ///
-/// `pid` is the number with which the pidfd was opened. On kernels before 6.13 `/proc` is read, and the
-/// answer counts only if the process still exists afterwards.
+/// `pid` is the number with which the pidfd was opened. On kernels before 6.13 `/proc` is read, and
+/// the answer counts only if the process still exists afterwards.
 pub fn info(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<PidfdInfo>> {
     #[expect(clippy::cast_possible_wrap, reason = "a pid is far below 2^31")]
     match ask(pidfd, INFO_PID | INFO_CREDS) {
@@ -125,7 +125,6 @@ pub fn has_ended(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 /// Whether the process has not been reaped yet. A zombie exists.
-#[must_use]
 pub fn exists(pidfd: BorrowedFd<'_>) -> bool {
     let (fd, nothing) = (pidfd.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
     // SAFETY: signal 0 only checks; no siginfo is passed.
@@ -134,7 +133,6 @@ pub fn exists(pidfd: BorrowedFd<'_>) -> bool {
 }
 
 /// The exit status of a reaped process, for processes other than its parent (since Linux 6.15).
-#[must_use]
 pub fn ended(pidfd: BorrowedFd<'_>) -> Option<WaitStatus> {
     let info = ask(pidfd, INFO_EXIT).ok()?;
     if info.mask & INFO_EXIT == 0 {
@@ -148,10 +146,9 @@ pub fn ended(pidfd: BorrowedFd<'_>) -> Option<WaitStatus> {
 }
 
 /// Whether this kernel reports parent, user and (since 6.15) exit status for a pidfd.
-#[must_use]
 pub fn tells_more() -> bool {
     let Ok(Some(own)) = open(rustix::process::getpid().as_raw_pid()) else { return false };
-    // A newer kernel succeeds, and leaves the bit out as long as there is no exit status. An older one
-    // does not know the request at all.
+    // A newer kernel succeeds, and leaves the bit out as long as there is no exit status. An older
+    // one does not know the request at all.
     ask(own.as_fd(), INFO_PID | INFO_EXIT).is_ok_and(|info| info.mask & INFO_PID != 0)
 }

@@ -14,9 +14,9 @@ pub enum Forked {
     Parent(i32),
 }
 
-/// Forks a process that has a single thread. A fork of several threads would leave the locks of vanished
-/// threads held in the child. The launch path uses [`crate::clone`] instead: a fork copies page tables,
-/// which takes milliseconds in a large process.
+/// Forks a process that has a single thread. A fork of several threads would leave the locks of
+/// vanished threads held in the child. The launch path uses [`crate::clone`] instead: a fork copies
+/// page tables, which takes milliseconds in a large process.
 ///
 /// # Errors
 /// `EDEADLK` if the process has more than one thread, otherwise the kernel's error.
@@ -26,7 +26,7 @@ pub fn fork_alone() -> io::Result<Forked> {
     if links > 3 {
         return Err(io::Error::from_raw_os_error(libc::EDEADLK));
     }
-    // SAFETY: there is no other thread, so the child owns every lock that is held, and may run any code.
+    // SAFETY: there is no other thread, so the child owns every held lock, and may run any code.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
@@ -34,18 +34,18 @@ pub fn fork_alone() -> io::Result<Forked> {
     }
 }
 
-/// Exits at once: no destructor runs, nothing is flushed. For a fork that has done its work: what it
-/// inherited is not its own to clean up, and cleaning up would copy page after page.
+/// Exits at once: no destructor runs, nothing is flushed. For a fork that has done its work: what
+/// it inherited is not its own to clean up, and cleaning up would copy page after page.
 pub fn leave_at_once(code: u8) -> ! {
     // SAFETY: it takes a number, and does not return.
     unsafe { libc::_exit(code.into()) }
 }
 
-/// Ends the calling thread and leaves the others running, without drops or exit handlers. For tests: a
-/// process whose first thread has ended looks like a zombie, but is not dead.
+/// Ends the calling thread and leaves the others running, without drops or exit handlers. For
+/// tests: a process whose first thread has ended looks like a zombie, but is not dead.
 pub fn end_this_thread_only() -> ! {
-    // SAFETY: no Rust code runs in the thread afterwards. Its stack is never freed, since no thread joins
-    // it.
+    // SAFETY: no Rust code runs in the thread afterwards. Its stack is never freed, since no thread
+    // joins it.
     unsafe { libc::syscall(libc::SYS_exit, 0) };
     unreachable!("exit does not return")
 }
@@ -60,8 +60,8 @@ pub fn prepare_to_fork() {
     }
 }
 
-/// Returns freed memory from the allocator to the kernel, for a process that is about to wait for long.
-/// Has an effect with glibc only.
+/// Returns freed memory from the allocator to the kernel, for a process that is about to wait for
+/// long. Has an effect with glibc only.
 pub fn give_back_memory() {
     // SAFETY: it only touches memory that the allocator knows to be free.
     #[cfg(target_env = "gnu")]
@@ -77,6 +77,6 @@ pub fn adopt_descriptor(number: i32) -> io::Result<OwnedFd> {
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is open, as the call above has shown, and has no other owner, as the caller guarantees.
+    // SAFETY: it is open, as the call has shown. The caller guarantees that it has no owner.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -1,7 +1,7 @@
 //! System calls by inline assembly, without libc and thread-local storage.
 //!
-//! The new process of a launch shares the caller's memory *and its thread pointer* until it execs, so a
-//! libc wrapper that sets `errno` would set that of the caller's thread.
+//! The new process of a launch shares the caller's memory *and its thread pointer* until it execs,
+//! so a libc wrapper that sets `errno` would set that of the caller's thread.
 
 use core::arch::asm;
 use core::ffi::c_void;
@@ -31,8 +31,8 @@ pub(crate) struct CloneArgs {
 pub(crate) unsafe fn syscall(number: libc::c_long, args: [usize; 6]) -> isize {
     let [a, b, c, d, e, f] = args;
     let result: isize;
-    // SAFETY: the x86_64 convention: number in rax, arguments in rdi, rsi, rdx, r10, r8, r9; rcx and
-    // r11 are clobbered. The caller guarantees that the arguments are valid.
+    // SAFETY: the x86_64 convention: number in rax, arguments in rdi, rsi, rdx, r10, r8, r9; rcx
+    // and r11 are clobbered. The caller guarantees that the arguments are valid.
     unsafe {
         asm!(
             "syscall",
@@ -48,8 +48,8 @@ pub(crate) unsafe fn syscall(number: libc::c_long, args: [usize; 6]) -> isize {
 /// Calls `clone3`. The child runs `entry(arg)` on the stack in `args`, and never returns here.
 ///
 /// # Safety
-/// The stack in `args` must be the child's own, and stay mapped until the child has exited or exec'ed.
-/// `entry` must never return, unwind, or use thread-local storage.
+/// The stack in `args` must be the child's own, and stay mapped until the child has exited or
+/// exec'ed. `entry` must never return, unwind, or use thread-local storage.
 pub(crate) unsafe fn clone3(
     args: &CloneArgs,
     entry: unsafe extern "C" fn(*mut c_void) -> !,
@@ -57,8 +57,8 @@ pub(crate) unsafe fn clone3(
 ) -> isize {
     let result: isize;
     // SAFETY: in the parent this is one system call. The child gets a copy of all registers except
-    // rax (0) and rsp (the top of its own stack, 16-aligned), so it finds `entry` and `arg` in r12 and
-    // r13. It calls `entry`, which does not return. A zero frame pointer ends backtraces.
+    // rax (0) and rsp (the top of its own stack, 16-aligned), so it finds `entry` and `arg` in r12
+    // and r13. It calls `entry`, which does not return. A zero frame pointer ends backtraces.
     unsafe {
         asm!(
             "syscall",

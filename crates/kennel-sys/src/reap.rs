@@ -92,7 +92,6 @@ fn status_of(info: &libc::siginfo_t) -> WaitStatus {
 }
 
 /// The CPU time of all reaped children, and of their reaped children.
-#[must_use]
 pub fn reaped_cpu() -> Duration {
     let usage = reaped_usage();
     let time = |time: libc::timeval| {
@@ -103,7 +102,6 @@ pub fn reaped_cpu() -> Duration {
 }
 
 /// The page faults of all reaped children, and of their reaped children. It grows with each.
-#[must_use]
 pub fn reaped_faults() -> u64 {
     let usage = reaped_usage();
     usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs()

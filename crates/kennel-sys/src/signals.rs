@@ -89,7 +89,6 @@ pub fn unblock_all() {
 }
 
 /// Whether this process ignores the signal. A process started by `nohup` ignores HUP.
-#[must_use]
 pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: all-zero is a valid sigaction.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -34,8 +34,8 @@ pub struct Pty {
     pub slave: OwnedFd,
 }
 
-/// Opens a pseudo-terminal of this size. Both ends are close-on-exec, and don't become a controlling
-/// terminal.
+/// Opens a pseudo-terminal of this size. Both ends are close-on-exec, and don't become a
+/// controlling terminal.
 pub fn open(size: Size) -> Result<Pty, CallError> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = call("open /dev/ptmx", || rustix::pty::openpt(flags))?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-/// The memory from which the kernel reads the command line of this process. In forks it is the same.
+/// The memory from which the kernel reads the command line, at the same address in forks.
 #[derive(Debug, Clone, Copy)]
 pub struct TitleArea {
     start: usize,

@@ -5,11 +5,11 @@ use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use kennel_daemon::{DaemonConfig, DaemonError, LockHomeError};
 use kennel_http::HttpConfig;
 use kennel_keeper::yard::{self, KEPT_VARIABLE, RESUME_VARIABLE, YardConfig, YardEnd, YardResume};
-use kennel_sys::clone::{self, ChildSpec, GateOutcome};
+use kennel_sys::clone::{self, ChildSpec};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
@@ -58,15 +58,7 @@ pub(crate) fn spawn(
         terminal: false,
         cgroup: None,
     };
-    match clone::start(start)?.open(deadline)? {
-        GateOutcome::Running(process) => Ok(process),
-        GateOutcome::Failed(_, error) => Err(error.error.into()),
-        GateOutcome::Died(_) => bail!("it was killed"),
-        GateOutcome::Pending(opening) => {
-            drop(opening.give_up());
-            bail!("it did not start in time")
-        }
-    }
+    Ok(clone::start(start)?.run(deadline)?)
 }
 
 /// Opens the home that the role was started for: its only argument.

@@ -22,7 +22,6 @@ pub struct TypedInput {
 
 impl TypedInput {
     /// Whether more should be read.
-    #[must_use]
     pub fn wants_more(&self) -> bool {
         !self.ended && self.queue.len() < ENOUGH
     }
@@ -50,7 +49,6 @@ impl TypedInput {
     }
 
     /// The next request to the keeper, if one may be sent now.
-    #[must_use]
     pub fn next(&self) -> Option<KeeperRequest> {
         let room = WINDOW.saturating_sub(self.in_flight).min(LONGEST_INPUT);
         if self.queue.is_empty() {

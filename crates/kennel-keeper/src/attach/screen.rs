@@ -1,5 +1,5 @@
-//! What a terminal shows, for clients that attach later: its modes, and the output since the screen was last
-//! cleared.
+//! What a terminal shows, for clients that attach later: its modes, and the output since the screen
+//! was last cleared.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -73,7 +73,6 @@ impl Modes {
     }
 
     /// Whether arrow keys are sent as application cursor keys.
-    #[must_use]
     pub fn application_cursor(&self) -> bool {
         self.private.get(&1) == Some(&true)
     }
@@ -111,7 +110,6 @@ impl Modes {
     }
 
     /// The sequences that reset a terminal with these modes to the defaults.
-    #[must_use]
     pub fn leave(&self) -> String {
         let mut out = String::new();
         for (mode, on) in self.changed() {
@@ -215,7 +213,7 @@ impl ScreenReplay {
     }
 }
 
-/// What the screen of the session with this journal shows now. Afterwards the reader is at the journal's end.
+/// What the screen of the session with this journal shows. Leaves the reader at the journal's end.
 pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTracker)> {
     let mut replay = ScreenReplay::default();
     let from = reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK));

@@ -38,7 +38,6 @@ impl std::fmt::Display for LossReason {
 
 impl LossReason {
     /// The name in the API.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Dropped => "dropped",

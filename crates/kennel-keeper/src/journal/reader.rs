@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::format::{LossReason, RecordContent};
 use super::lost_output;
-use super::segment::{Segment, Walk, sequences};
+use super::segment::{JournalSegment, Walk, sequences};
 
 /// The next item of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,6 @@ impl JournalReader {
     }
 
     /// The offset of the next byte that will be returned.
-    #[must_use]
     pub fn position(&self) -> u64 {
         self.wanted
     }
@@ -109,7 +108,7 @@ impl JournalReader {
             let end = self.end()?;
             return self.seek(end);
         }
-        // The number of newlines still to be found, backwards. One at the very end ends the last line.
+        // The newlines still to be found, backwards. One at the very end ends the last line.
         let mut left = lines;
         let mut last_byte_known = false;
         for segment in self.newest_first()? {
@@ -121,7 +120,7 @@ impl JournalReader {
                 left += usize::from(last_byte == Some(b'\n'));
             }
             if newlines >= left {
-                if let Some(segment) = Segment::open(&self.folder, sequence)? {
+                if let Some(segment) = JournalSegment::open(&self.folder, sequence)? {
                     let offset = after_newline(segment, newlines - left)?;
                     return self.seek(offset);
                 }
@@ -134,7 +133,7 @@ impl JournalReader {
         self.seek(start)
     }
 
-    /// Moves to the beginning of the last `lines` lines of some streams. This reads the whole journal.
+    /// Moves to the last `lines` lines of some streams. This reads the whole journal.
     pub fn seek_tail_of(&mut self, lines: usize, wanted: impl Fn(u8) -> bool) -> io::Result<()> {
         let start = self.start()?;
         self.seek(start)?;
@@ -161,8 +160,8 @@ impl JournalReader {
         self.seek(begins.front().copied().unwrap_or(end))
     }
 
-    /// Moves to the first output of this time or later. If older output was dropped, so that some of it may
-    /// be missing, a gap of unknown size comes first.
+    /// Moves to the first output of this time or later. If older output was dropped, so that some
+    /// of it may be missing, a gap of unknown size comes first.
     pub fn seek_since(&mut self, time_ms: u64) -> io::Result<()> {
         let mut oldest = None;
         for segment in self.newest_first()? {
@@ -261,7 +260,7 @@ impl JournalReader {
     }
 
     /// Continues in the next segment. Returns a gap if something is missing in between.
-    fn continue_in(&mut self, next: Segment) -> io::Result<Option<ReadStep>> {
+    fn continue_in(&mut self, next: JournalSegment) -> io::Result<Option<ReadStep>> {
         let start = next.head.start;
         let why = match &self.walk {
             Some(walk) if walk.segment().is_kept()? => LossReason::Damaged,
@@ -280,13 +279,13 @@ impl JournalReader {
     }
 
     /// The oldest segment after this sequence.
-    fn following(&self, after: u64) -> io::Result<Option<Segment>> {
-        if let Some(next) = Segment::open(&self.folder, after + 1)? {
+    fn following(&self, after: u64) -> io::Result<Option<JournalSegment>> {
+        if let Some(next) = JournalSegment::open(&self.folder, after + 1)? {
             return Ok(Some(next));
         }
         let mut found = None;
         for sequence in sequences(&self.folder)?.into_iter().filter(|sequence| *sequence > after) {
-            found = Segment::open(&self.folder, sequence)?;
+            found = JournalSegment::open(&self.folder, sequence)?;
             if found.is_some() {
                 break;
             }
@@ -294,23 +293,23 @@ impl JournalReader {
         // The listing may have missed a segment.
         while let Some(lower) = found.as_ref().map(|segment| segment.head.sequence - 1)
             && lower > after
-            && let Some(segment) = Segment::open(&self.folder, lower)?
+            && let Some(segment) = JournalSegment::open(&self.folder, lower)?
         {
             found = Some(segment);
         }
         Ok(found)
     }
 
-    fn newest_first(&self) -> io::Result<impl Iterator<Item = io::Result<Segment>> + use<>> {
+    fn newest_first(&self) -> io::Result<impl Iterator<Item = io::Result<JournalSegment>> + use<>> {
         let folder = self.folder.clone();
         Ok(sequences(&self.folder)?
             .into_iter()
             .rev()
-            .filter_map(move |sequence| Segment::open(&folder, sequence).transpose()))
+            .filter_map(move |sequence| JournalSegment::open(&folder, sequence).transpose()))
     }
 }
 
-fn count_newlines(segment: Segment) -> io::Result<(usize, Option<u8>)> {
+fn count_newlines(segment: JournalSegment) -> io::Result<(usize, Option<u8>)> {
     let mut walk = Walk::over(segment);
     let (mut newlines, mut last_byte) = (0, None);
     while let Some(found) = walk.next()? {
@@ -324,7 +323,7 @@ fn count_newlines(segment: Segment) -> io::Result<(usize, Option<u8>)> {
 }
 
 /// The offset after the newline that has `before` others before it in the segment.
-fn after_newline(segment: Segment, mut before: usize) -> io::Result<u64> {
+fn after_newline(segment: JournalSegment, mut before: usize) -> io::Result<u64> {
     let mut walk = Walk::over(segment);
     while let Some(found) = walk.next()? {
         let RecordContent::Data { .. } = found.record.content else { continue };

@@ -1,8 +1,8 @@
 //! The checksum of a record.
 //!
-//! It detects incomplete records, remains of older ones, and output that looks like a record. It is not a
-//! signature. Sixteen bytes cost one multiplication, and four chains run in parallel, so a checksum costs
-//! much less than the copy into the page cache.
+//! It detects incomplete records, remains of older ones, and output that looks like a record. It is
+//! not a signature. Sixteen bytes cost one multiplication, and four chains run in parallel, so a
+//! checksum costs much less than the copy into the page cache.
 
 /// The keys of one segment.
 #[derive(Debug, Clone, Copy)]

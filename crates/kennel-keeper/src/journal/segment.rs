@@ -72,12 +72,12 @@ impl Recorded {
 
 /// A segment that is open for reading. The writer may reuse it at any moment.
 #[derive(Debug)]
-pub(super) struct Segment {
+pub(super) struct JournalSegment {
     file: File,
     pub(super) head: SegmentHead,
 }
 
-impl Segment {
+impl JournalSegment {
     /// Returns none if there is no segment of this sequence yet, or no longer.
     pub(super) fn open(folder: &Path, sequence: u64) -> io::Result<Option<Self>> {
         let file = match File::open(path_of(folder, sequence)) {
@@ -120,9 +120,9 @@ pub(super) struct FoundRecord {
 /// A walk over the records of one segment.
 #[derive(Debug)]
 pub(super) struct Walk {
-    segment: Segment,
+    segment: JournalSegment,
     seal: Seal,
-    /// A copy of a part of the file. Records are checked in the copy, which does not change meanwhile.
+    /// A copy of a part of the file, which does not change while records are checked.
     window: Box<[u8]>,
     filled: usize,
     /// The position of the window in the file.
@@ -134,22 +134,22 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn over(segment: Segment) -> Self {
+    pub(super) fn over(segment: JournalSegment) -> Self {
         Self::with_window(segment, vec![0; LONGEST_RECORD].into_boxed_slice())
     }
 
     /// Continues with another segment, with the same window.
-    pub(super) fn on_to(self, segment: Segment) -> Self {
+    pub(super) fn on_to(self, segment: JournalSegment) -> Self {
         Self::with_window(segment, self.window)
     }
 
-    fn with_window(segment: Segment, window: Box<[u8]>) -> Self {
+    fn with_window(segment: JournalSegment, window: Box<[u8]>) -> Self {
         let (seal, offset) = (segment.head.seal(), segment.head.start);
         let position = SEGMENT_HEAD as u64;
         Self { segment, seal, window, filled: 0, window_at: position, position, offset }
     }
 
-    pub(super) fn segment(&self) -> &Segment {
+    pub(super) fn segment(&self) -> &JournalSegment {
         &self.segment
     }
 

@@ -11,7 +11,7 @@ use super::format::{
 };
 use super::lost_output;
 use super::seal::Seal;
-use super::segment::{Segment, Walk, path_of, sequences};
+use super::segment::{JournalSegment, Walk, path_of, sequences};
 
 const MIN_SEGMENT: u64 = 64 * 1024;
 const MAX_SEGMENT: u64 = 4 * 1024 * 1024;
@@ -103,15 +103,15 @@ enum JournalPiece<'a> {
 }
 
 impl JournalWriter {
-    /// Begins a journal, or continues an existing one. `folder` is absolute, and its parent exists. At most
-    /// `limit` bytes are kept on disk. Folder and files are created with the first output: many sessions
-    /// have none.
+    /// Begins a journal, or continues an existing one. `folder` is absolute, and its parent exists.
+    /// At most `limit` bytes are kept on disk. Folder and files are created with the first output:
+    /// many sessions have none.
     pub fn create(folder: &Path, limit: u64) -> io::Result<Self> {
         Self::create_on(Box::new(TrueDisk), folder, limit)
     }
 
-    /// Writes a gap at the end of the journal of a dead keeper. The caller must know that the keeper is dead:
-    /// its lock is free.
+    /// Writes a gap at the end of the journal of a dead keeper. The caller must know that the
+    /// keeper is dead: its lock is free.
     pub fn mark_gap_in(
         folder: &Path,
         time_ms: u64,
@@ -119,7 +119,7 @@ impl JournalWriter {
         why: LossReason,
     ) -> io::Result<()> {
         let mut writer = Self::create(folder, u64::MAX)?;
-        // These few bytes may exceed the size of a full segment, so that no other one is dropped for them.
+        // These few bytes may exceed a full segment, so that no other one is dropped.
         writer.segment_size = u64::MAX;
         writer.place(time_ms, JournalPiece::Gap { lost, why }).map(|_| ())
     }
@@ -151,7 +151,7 @@ impl JournalWriter {
         for sequence in sequences(&self.folder)? {
             self.first_sequence = sequence + 1;
             // A file without a header was about to be reused, or was damaged by a power cut.
-            let Some(segment) = Segment::open(&self.folder, sequence)? else {
+            let Some(segment) = JournalSegment::open(&self.folder, sequence)? else {
                 self.disk.remove(&path_of(&self.folder, sequence))?;
                 continue;
             };
@@ -160,7 +160,7 @@ impl JournalWriter {
             self.older.push_back(Older { sequence, start: segment.head.start, bytes });
         }
         let Some(newest) = self.older.pop_back() else { return Ok(()) };
-        let Some(segment) = Segment::open(&self.folder, newest.sequence)? else {
+        let Some(segment) = JournalSegment::open(&self.folder, newest.sequence)? else {
             return Err(io::Error::other("the journal has another writer"));
         };
         let mut walk = Walk::over(segment);
@@ -175,7 +175,6 @@ impl JournalWriter {
     }
 
     /// The offset of the oldest byte.
-    #[must_use]
     pub fn start(&self) -> u64 {
         let current = self.current.as_ref().filter(|current| current.used > 0);
         match (self.older.front(), current) {
@@ -186,12 +185,11 @@ impl JournalWriter {
     }
 
     /// The offset after the last byte, including lost ones.
-    #[must_use]
     pub fn end(&self) -> u64 {
         self.written + self.lost
     }
 
-    /// Appends output. Bytes that can't be written are counted, and a gap follows once that is possible.
+    /// Appends output. Bytes that can't be written are counted, and a gap follows later.
     pub fn append(&mut self, stream: u8, time_ms: u64, data: &[u8]) -> Appended {
         let mut rest = data;
         while !rest.is_empty() {
@@ -207,7 +205,7 @@ impl JournalWriter {
         Appended::Kept
     }
 
-    /// Records lost bytes that are not recorded yet: in the journal, or else beside it. Call this at the end.
+    /// Records bytes lost so far, in the journal or else beside it. Call this at the end.
     pub fn settle(&mut self, time_ms: u64) -> Appended {
         if self.lost == 0 {
             return Appended::Kept;
@@ -220,7 +218,7 @@ impl JournalWriter {
         }
     }
 
-    /// Writes as much of a piece as fits, and returns how much of its data. Drops old output for new.
+    /// Writes as much of a piece as fits. Returns how much. Drops old output for new.
     fn place(&mut self, time_ms: u64, piece: JournalPiece<'_>) -> io::Result<usize> {
         let tried = match self.has_room_for(piece) {
             true => self.write(time_ms, piece, self.segment_size),
@@ -249,7 +247,7 @@ impl JournalWriter {
             .is_some_and(|current| current.used.saturating_add(least) <= self.segment_size)
     }
 
-    /// One write: the segment's header if it has none, a gap for lost bytes, and the piece, up to `room`.
+    /// One write: the segment's header, a gap for lost bytes, and the piece, up to `room`.
     fn write(&mut self, time_ms: u64, piece: JournalPiece<'_>, room: u64) -> io::Result<usize> {
         let current = self.current.as_mut().ok_or(io::ErrorKind::StorageFull)?;
         let mut lead = Lead::default();
@@ -320,7 +318,7 @@ impl JournalWriter {
         }
     }
 
-    /// After a failed write: makes a segment current that already has space on disk. Returns how much.
+    /// After a failed write: reuses a segment, which has space on disk. Returns how much.
     fn reuse_in_need(&mut self) -> io::Result<Option<u64>> {
         let Some(current) = &self.current else { return Ok(None) };
         if current.used == 0 && current.inherited > 0 {

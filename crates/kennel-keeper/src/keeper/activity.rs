@@ -5,11 +5,11 @@
 //!      ├────────┬────────┬────────┬────────┬────────┬────────────┬───────────────┤
 //!               check    check    check    check    check     check         last check: over
 //! ```
-//! Time counts from the open gate while the machine is awake, and the caller passes it in. The times of
-//! output and input are exact. CPU use and new processes are noticed only by a check, and count as of that
-//! check: a limit may end a launch a little late, but never early. The CPU time between two checks, in a
-//! window, is compared with what an agent uses at rest. The last window is short, so that work that has
-//! just begun is noticed.
+//! Time counts from the open gate while the machine is awake, and the caller passes it in. The
+//! times of output and input are exact. CPU use and new processes are noticed only by a check, and
+//! count as of that check: a limit may end a launch a little late, but never early. The CPU time
+//! between two checks, in a window, is compared with what an agent uses at rest. The last window is
+//! short, so that work that has just begun is noticed.
 
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ const CLOSE: Duration = Duration::from_secs(1);
 const REST_PERCENT: u32 = 3;
 /// Less CPU time than this counts as rest: the kernel counts it in ticks of 10 ms.
 const NOISE: Duration = Duration::from_millis(20);
-/// A check that is later than this means that the keeper did not run (it was stopped, or the machine was),
-/// and probably neither did the agent. Then idle and silence start over.
+/// A check that is later than this means that the keeper did not run (it was stopped, or the
+/// machine was), and probably neither did the agent. Then idle and silence start over.
 const LATE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -130,8 +130,8 @@ impl ActivityMonitor {
             (Some(before), Some(after)) => {
                 let length = seen.now.max(window.until).saturating_sub(window.since);
                 before.generation != after.generation
-                    // On a machine that is too busy, work gets hardly more CPU than rest does. Two samples in
-                    // a row are no accident.
+                    // On a machine that is too busy, work gets hardly more CPU than rest does. Two
+                    // samples in a row are no accident.
                     || (before.works && after.works)
                     || after.cpu.saturating_sub(before.cpu) > at_rest(length)
             }

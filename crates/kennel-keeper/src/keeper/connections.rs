@@ -1,8 +1,8 @@
 //! The keeper's connections: the peers, their requests, and the reports they get.
 //!
-//! The keeper never waits for a peer. A report that can't be sent now is queued for its connection, up to a
-//! limit at which the connection is closed. Reports on the journal's growth are never queued: only the latest
-//! end matters.
+//! The keeper never waits for a peer. A report that can't be sent now is queued for its connection,
+//! up to a limit at which the connection is closed. Reports on the journal's growth are never
+//! queued: only the latest end matters.
 
 use std::io;
 use std::path::Path;
@@ -220,7 +220,7 @@ impl Connections {
         }
     }
 
-    /// Notes whether a peer waits to be accepted, from the results for the descriptors of [`Self::poll_fds`].
+    /// Notes from the results for [`Self::poll_fds`] whether a peer waits to be accepted.
     pub(super) fn note_listener(&mut self, ready: &[PollFlags]) {
         self.listener_ready |= ready.first().is_some_and(|listener| !listener.is_empty());
     }
@@ -280,10 +280,10 @@ impl Connections {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Without a free descriptor the peer stays in the backlog and is accepted later.
         while let Ok(socket) = rustix::net::accept_with(listener, flags) {
-            // Only the owner can enter the folder. This check is for folders with other permissions.
+            // Only the owner can enter the folder, unless its permissions were changed.
             let peer = rustix::net::sockopt::socket_peercred(&socket);
             let own = rustix::process::geteuid();
-            // Inside a pid namespace the pid of a peer outside is unknown, and the kernel returns no peer.
+            // Inside a pid namespace the kernel returns no credentials of a peer outside.
             let belongs = peer.map_or(true, |peer| peer.uid == own || peer.uid.is_root());
             if belongs && self.connections.len() < CONNECTIONS {
                 self.add(socket, None);
@@ -385,7 +385,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits until a daemon has recorded the outcome, or it is on disk. Returns the connection to that daemon.
+    /// Waits until a daemon, whose connection is returned, has recorded the outcome, or the disk.
     pub(super) fn wait_until_recorded(
         mut self,
         to_disk: impl Fn() -> io::Result<()>,

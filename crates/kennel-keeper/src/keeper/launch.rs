@@ -189,8 +189,8 @@ fn launch(
     Ok(ends)
 }
 
-/// Waits for this request of the daemon. A stop, a dismissal, a daemon that is gone and a timeout all call the
-/// launch off.
+/// Waits for this request of the daemon. A stop, a dismissal, a daemon that is gone and a timeout
+/// all call the launch off.
 fn wait_for(
     connections: &mut Connections,
     gated: Option<&GatedAgent<'_>>,

@@ -1,7 +1,7 @@
 //! The time limits of a launch, measured by the machine's clock.
 //!
-//! [`Instant`] is `CLOCK_MONOTONIC` on Linux. It stands still while the machine is suspended, so that this
-//! time counts for no limit. (`CLOCK_BOOTTIME` would include it.)
+//! [`Instant`] is `CLOCK_MONOTONIC` on Linux. It stands still while the machine is suspended, so
+//! that this time counts for no limit. (`CLOCK_BOOTTIME` would include it.)
 
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,7 @@ use kennel_sys::resources::RESOURCES;
 use rustix::process::getrlimit;
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// Returns the limits that this process can grant, and those among them that are lower than requested.
+/// Returns the limits that this process can grant, and those that are lower than requested.
 pub(super) fn attainable(wanted: &[ResourceLimit]) -> (Vec<ResourceLimit>, Vec<ResourceLimit>) {
     let own = |limit: &ResourceLimit| {
         let resource = RESOURCES.iter().find(|known| **known as u32 == limit.resource);

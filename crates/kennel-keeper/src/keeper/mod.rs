@@ -1,13 +1,13 @@
-//! The keeper: one small process for each launch. It is the parent of the agent, and owns its pen, its streams,
-//! its journal and its exit status. It outlives the daemon.
+//! The keeper: one small process for each launch. It is the parent of the agent, and owns its pen,
+//! its streams, its journal and its exit status. It outlives the daemon.
 //!
 //! ```text
 //! forked ─► Waiting ─ Go ─► pen, process ─► Gated ─ Open ─► Running ─► Ending ─► Over ─ Release ─► gone
 //!              └─ Dismiss, no daemon, timeout ──┴───────────────────────────────►┘
 //! ```
-//! If the daemon dies before the gate is opened, nothing is run. After that the keeper goes on without a daemon
-//! until its lease is over. It exits when the pen is empty and the outcome is recorded: by a daemon that sends
-//! `Release`, or on disk.
+//! If the daemon dies before the gate is opened, nothing is run. After that the keeper goes on
+//! without a daemon until its lease is over. It exits when the pen is empty and the outcome is
+//! recorded: by a daemon that sends `Release`, or on disk.
 
 mod activity;
 mod connections;
@@ -57,7 +57,7 @@ pub const POINTS: &[&str] = &[
 #[derive(Debug)]
 pub(crate) struct LaunchDescriptors {
     order: OwnedFd,
-    /// Held as long as this process is the keeper of the launch: a free lock proves that it has no keeper.
+    /// Held as long as this process is the keeper: a free lock proves that there is none.
     lock: OwnedFd,
     daemon: OwnedFd,
     stdin: Option<OwnedFd>,
@@ -67,8 +67,8 @@ pub(crate) struct LaunchDescriptors {
 pub(crate) const DESCRIPTORS: usize = 3;
 
 impl LaunchDescriptors {
-    /// Takes the descriptors of an order. The connection to the daemon is one of them if the order comes
-    /// through the yard. Returns none if one is missing.
+    /// Takes the descriptors of an order. The connection to the daemon is one of them if the order
+    /// comes through the yard. Returns none if one is missing.
     pub(crate) fn new(descriptors: Vec<OwnedFd>, daemon: Option<OwnedFd>) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
         let (order, lock) = (descriptors.next()?, descriptors.next()?);
@@ -87,7 +87,7 @@ pub(crate) struct YardInheritance {
 #[derive(Debug)]
 #[must_use]
 pub(crate) enum AfterLaunch {
-    /// It has closed everything but this connection to its daemon, has no child, and can take another launch.
+    /// It has closed everything but this connection to its daemon, and has no child.
     Free(OwnedFd),
     Exit,
 }
@@ -128,10 +128,10 @@ pub(crate) fn keep(
     Ok(daemon.filter(|_| reusable).map_or(AfterLaunch::Exit, AfterLaunch::Free))
 }
 
-/// Reports the outcome, and waits until it is recorded: by a daemon, whose connection is returned, or on disk.
+/// Reports the outcome, and waits until a daemon (which is returned) or the disk has recorded it.
 ///
-/// Without a file only a daemon can record it. If there is no daemon, the next one finds the lock free and no
-/// open gate.
+/// Without a file only a daemon can record it. If there is no daemon, the next one finds the lock
+/// free and no open gate.
 fn finish(
     mut connections: Connections,
     file: Option<&OutcomeFile>,

@@ -16,15 +16,15 @@ const CHUNK: usize = 64 * 1024;
 const TURNS: u32 = 16;
 /// If a short read follows another one sooner than this …
 const BUSY: Duration = Duration::from_millis(1);
-/// … the next read waits this long: a program that prints line by line is then read in larger pieces,
-/// and the delay is too short to be noticed.
+/// … the next read waits this long: a program that prints line by line is then read in larger
+/// pieces, and the delay is too short to be noticed.
 const NAP: Duration = Duration::from_micros(500);
 /// How long reading the last output may take.
 const LAST_OUTPUT: Duration = Duration::from_secs(5);
 /// A read of fewer bytes is short.
 const SHORT: usize = 16 * 1024;
-/// The size of a pipe that was full after a nap, so that the agent does not have to wait for the next read.
-/// Other pipes stay small: the kernel limits the memory of all pipes of a user.
+/// The size of a pipe that was full after a nap, so that the agent does not have to wait for the
+/// next read. Other pipes stay small: the kernel limits the memory of all pipes of a user.
 const LARGE_PIPE: usize = 256 * 1024;
 
 #[derive(Debug)]
@@ -106,8 +106,8 @@ impl AgentOutput {
         }
     }
 
-    /// Reads everything that is left. The pen is empty, but a process outside may still write, so this has
-    /// a deadline.
+    /// Reads everything that is left. The pen is empty, but a process outside may still write, so
+    /// this has a deadline.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         let deadline = Instant::now() + LAST_OUTPUT;
         let drained = loop {

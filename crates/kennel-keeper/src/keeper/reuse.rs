@@ -50,7 +50,7 @@ fn serve_launches(
     Ok(())
 }
 
-/// Reports to the daemon that this keeper is free, and waits for the next launch. Returns none if there is none.
+/// Reports to the daemon that this keeper is free, and waits for the next launch, if there is one.
 fn wait_for_launch(daemon: OwnedFd) -> io::Result<Option<LaunchDescriptors>> {
     let channel = Channel::new(daemon, LONGEST_REQUEST);
     if channel.send(&KeeperReport::Free.encode(), &[])? != Delivery::Sent {

@@ -25,12 +25,12 @@ impl YardFacts {
         Self { title: TitleArea::find().ok(), oom_score: oom::own_score() }
     }
 
-    /// Raises the OOM score for the birth of the agent. Dropping the result sets the keeper's own score.
+    /// Raises the OOM score for the agent. Dropping the result sets the keeper's own score.
     pub(super) fn raise_for_agent(&self) -> Option<OomScore> {
         OomScore::raised_from(self.oom_score?.saturating_add(ABOVE_THE_YARD))
     }
 
-    /// Sets the name that `ps` shows. The command line stays the yard's where it may not be changed.
+    /// Sets the name that `ps` shows, and the command line where it may be changed.
     pub(super) fn set_name(&self, name: &str) -> io::Result<()> {
         rustix::thread::set_name(&CString::new(name)?)?;
         self.title.map(|title| title.write(name).ok());
@@ -42,8 +42,8 @@ impl YardFacts {
 pub(super) fn detach() -> io::Result<()> {
     // A session of its own has a CPU share of its own, which a busy neighbour can't take.
     rustix::process::setsid()?;
-    // A keeper exits when its pen is empty, not because a whole group got a TERM. The yard already ignores the
-    // other polite signals; it reads this one from a descriptor.
+    // A keeper exits when its pen is empty, not because a whole group got a TERM. The yard already
+    // ignores the other polite signals; it reads this one from a descriptor.
     kennel_sys::signals::ignore(&[Signal::TERM.as_raw()])
 }
 
@@ -78,8 +78,8 @@ pub(super) fn enter_namespace(kind: PenKind) -> NamespaceSide {
     }
 }
 
-/// Waits for the keeper inside to exit. If this process is killed, that keeper is reparented to the yard, which
-/// ends it, and the kernel kills every process in the namespace.
+/// Waits for the keeper inside to exit. If this process is killed, that keeper is reparented to the
+/// yard, which ends it, and the kernel kills every process in the namespace.
 pub(super) fn wait_for_init(init: Pid) -> io::Result<()> {
     loop {
         match rustix::process::waitpid(Some(init), WaitOptions::empty()) {

@@ -39,8 +39,8 @@ pub(super) struct LaunchSupervisor<'a> {
     give_back_at: Option<Instant>,
 }
 
-/// The agent's terminal. The keeper holds the agent's side open too, so that the last output stays readable
-/// and a program that closes and reopens its terminal finds it.
+/// The agent's terminal. The keeper holds the agent's side open too, so that the last output stays
+/// readable and a program that closes and reopens its terminal finds it.
 struct AgentTerminal {
     master: OwnedFd,
     _slave: OwnedFd,
@@ -88,7 +88,7 @@ pub(super) fn supervise(
     }
     let end = pen.run(&mut supervisor);
     let unseen = || Status::Unknown("the keeper did not see it end".into());
-    // The client that requested the end may have died before that was recorded: then only this records it.
+    // The client may have died before its request was recorded: then only this records it.
     let cause = match supervisor.cause {
         Cause::Ended if pen.is_stopped_before_exit() => Cause::Stopped,
         cause => cause,
@@ -178,7 +178,7 @@ impl LaunchSupervisor<'_> {
         Ok(())
     }
 
-    /// The pen is empty: reads the last output, and reports what the kernel killed for want of memory.
+    /// The pen is empty: reads the last output, and reports OOM kills.
     fn finish_output(&mut self, pen: &SupervisedPen) {
         if let Err(error) = self.output.finish() {
             self.connections.trouble(format!("can't read the last output: {error}"));
@@ -225,8 +225,8 @@ impl LaunchSupervisor<'_> {
         Ok(())
     }
 
-    /// Serves everything that is pending at the moment of a verdict, since it counts as activity. Returns
-    /// whether the pen is empty.
+    /// Serves everything that is pending at the moment of a verdict, since it counts as activity.
+    /// Returns whether the pen is empty.
     fn serve_pending(&mut self, pen: &mut SupervisedPen) -> io::Result<bool> {
         let mut empty = false;
         for _ in 0..LAST_TURNS {
@@ -271,7 +271,7 @@ impl LaunchSupervisor<'_> {
     fn check_lease_and_tether(&mut self, pen: &mut SupervisedPen) {
         let now = Instant::now();
         if self.lease_end().is_some_and(|end| now >= end) {
-            // After the agent's exit this only ends the linger of the processes that it left behind.
+            // After the agent's exit this only ends the linger.
             self.lease = None;
             if !pen.has_exited() {
                 self.cause = Cause::LeaseOver;
@@ -369,7 +369,7 @@ impl LaunchSupervisor<'_> {
         Ok(())
     }
 
-    /// A refusal goes only to the connection that sent the input: others would take it for their own.
+    /// A refusal goes only to the sender of the input: others would take it for their own.
     fn take_input(&mut self, from: u64, bytes: &[u8]) {
         let why = match self.input.take(bytes) {
             InputOutcome::Accepted => return self.clock.input(),

@@ -1,9 +1,9 @@
 //! The messages that keeper, yard, daemon and clients exchange.
 //!
-//! Every connection begins with a hello from both sides that contains the version. A daemon must be able to
-//! end the sessions of keepers of any version, so the hello, `Status`, `Stop` and `Kill` never change. For
-//! all messages the rules of [`kennel_pen::wire::WireMessage`] hold: a variant keeps its position, and new
-//! variants are added at the end.
+//! Every connection begins with a hello from both sides that contains the version. A daemon must be
+//! able to end the sessions of keepers of any version, so the hello, `Status`, `Stop` and `Kill`
+//! never change. For all messages the rules of [`kennel_pen::wire::WireMessage`] hold: a variant
+//! keeps its position, and new variants are added at the end.
 
 mod order;
 mod outcome;
@@ -25,8 +25,8 @@ pub use yard::{YardReport, YardRequest};
 pub const VERSION: u32 = 1;
 /// The maximum length of any message.
 pub const LONGEST: usize = 128 * 1024;
-/// The maximum length of a request to a keeper. A keeper must stay small, so input comes in pieces of at most
-/// [`LONGEST_INPUT`].
+/// The maximum length of a request to a keeper. A keeper must stay small, so input comes in pieces
+/// of at most [`LONGEST_INPUT`].
 pub const LONGEST_REQUEST: usize = 8 * 1024;
 /// The maximum length of one piece of input.
 pub const LONGEST_INPUT: usize = 4 * 1024;

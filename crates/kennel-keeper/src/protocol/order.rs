@@ -64,8 +64,8 @@ pub struct LaunchOrder {
     pub best_effort: bool,
     /// The signal that asks the agent to end, if it is not TERM.
     pub stop_signal: Option<i32>,
-    /// The content of standard input for a further launch. It is set only in orders that the yard stores for
-    /// the next daemon; a keeper gets it as a descriptor.
+    /// The content of standard input for a further launch. It is set only in orders that the yard
+    /// stores for the next daemon; a keeper gets it as a descriptor.
     pub prompt: Option<Vec<u8>>,
 }
 
@@ -95,7 +95,6 @@ impl WireMessage for LaunchOrder {}
 
 impl LaunchOrder {
     /// The limits of the pen.
-    #[must_use]
     pub fn pen_limits(&self) -> PenLimits {
         let Self { memory, pids, cpu, best_effort, .. } = *self;
         PenLimits { memory, pids, cpu, best_effort }

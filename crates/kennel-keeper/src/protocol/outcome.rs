@@ -55,7 +55,7 @@ pub struct Outcome {
 
 impl WireMessage for Outcome {}
 
-/// The file for the outcome. Its space is reserved before anything runs, so that a full disk does not matter.
+/// The file for the outcome. Its space is reserved before anything runs, in case the disk is full.
 #[derive(Debug)]
 pub struct OutcomeFile(File);
 

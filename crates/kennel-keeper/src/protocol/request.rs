@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The role in which a peer connects to a keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PeerRole {
-    /// The daemon: it launches, and records the outcome. The latest daemon to connect replaces earlier ones.
+    /// The daemon: it launches, and records the outcome. The latest daemon replaces earlier ones.
     Daemon,
     /// A client that follows the session, types, or requests a stop.
     Client,
@@ -64,8 +64,8 @@ pub enum KeeperRequest {
     Usage,
     /// From the daemon: the agent has reported something, so it is not idle.
     Touch,
-    /// From the daemon, to a free keeper: take another launch. The order in a memfd, the launch's lock, and
-    /// possibly a standard input come along.
+    /// From the daemon, to a free keeper: take another launch. The order in a memfd, the launch's
+    /// lock, and possibly a standard input come along.
     Keep,
 }
 

@@ -34,7 +34,6 @@ const SPECIAL: [Code; 17] = [
 ];
 
 /// The settings of a terminal.
-#[must_use]
 pub fn terminal_settings(termios: &Termios) -> TerminalSettings {
     TerminalSettings {
         modes: [

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// A request to the yard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum YardRequest {
-    /// From the daemon: start a keeper. The order in a memfd, the launch's lock, the keeper's end of a socket
-    /// to the daemon, and possibly a standard input come along.
+    /// From the daemon: start a keeper. The order in a memfd, the launch's lock, the keeper's end
+    /// of a socket to the daemon, and possibly a standard input come along.
     Fork {
         /// The daemon's number for the keeper.
         key: u64,
@@ -29,8 +29,8 @@ pub enum YardRequest {
         /// Its name.
         name: String,
     },
-    /// From the daemon: return stored descriptors, in the order of their names. One answer has a limited
-    /// number of them; an answer without any is the last.
+    /// From the daemon: return stored descriptors, in the order of their names. One answer has a
+    /// limited number of them; an answer without any is the last.
     Kept {
         /// Return those whose names follow this one.
         after: String,
@@ -58,7 +58,7 @@ pub enum YardReport {
         /// Why.
         why: String,
     },
-    /// A keeper has exited. Processes that were reparented from it to the yard have ended too, unless listed.
+    /// A keeper has exited. Its orphans have ended too, unless listed.
     KeeperEnded {
         /// Its pid.
         pid: i32,

@@ -13,8 +13,8 @@ use rustix::process::{Resource, Rlimit};
 use super::YARD_LOCK;
 use crate::client::{self, YARD_SOCKET};
 
-/// Raises the soft limits, which are those of the client that started the yard. Other clients are not
-/// concerned by them, and agents get the limits of their own client.
+/// Raises the soft limits, which are those of the client that started the yard. Other clients are
+/// not concerned by them, and agents get the limits of their own client.
 pub(super) fn raise_limits() {
     let all = [
         Resource::Nofile, // the daemon has two descriptors for each session
@@ -36,7 +36,7 @@ pub(super) fn raise_limits() {
     }
 }
 
-/// Takes the yard's locks: the lock file, and the home itself. Returns none if another process has one.
+/// Locks the lock file and the home itself. Returns none if another process has a lock.
 pub(super) fn take_locks(home: &Path) -> io::Result<Option<(OwnedFd, OwnedFd)>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(home, flags, Mode::empty())?;
@@ -55,7 +55,7 @@ pub(super) fn take_locks(home: &Path) -> io::Result<Option<(OwnedFd, OwnedFd)>> 
     Ok(Some((file.into(), folder)))
 }
 
-/// Listens in the home. An existing socket file is that of a dead yard, since this process has the lock.
+/// Listens in the home. With the lock held, an existing socket file is that of a dead yard.
 pub(super) fn listen(home: &Path) -> io::Result<OwnedFd> {
     match std::fs::remove_file(home.join(YARD_SOCKET)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

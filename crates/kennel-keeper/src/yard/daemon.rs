@@ -41,7 +41,6 @@ pub enum DaemonExit {
 
 impl DaemonExit {
     /// The exit code.
-    #[must_use]
     pub fn code(self) -> i32 {
         match self {
             Self::Stopped => 0,

@@ -1,8 +1,8 @@
-//! The yard: one small process for each home. It is a subreaper, and the parent of the daemon and of every
-//! keeper.
+//! The yard: one small process for each home. It is a subreaper, and the parent of the daemon and
+//! of every keeper.
 //!
-//! It forks keepers when the daemon requests them, reaps them, and restarts a daemon that crashed. Any other
-//! child is an orphan of a dead keeper or a dead daemon, and is ended.
+//! It forks keepers when the daemon requests them, reaps them, and restarts a daemon that crashed.
+//! Any other child is an orphan of a dead keeper or a dead daemon, and is ended.
 //!
 //! It has one thread and no runtime. A keeper is a fork of it, in which [`run`] does not return.
 
@@ -51,8 +51,8 @@ pub enum YardEnd {
     Occupied,
 }
 
-/// Serves as the yard, until the daemon requests the end and no child is left. This does not return in forks
-/// of this process, the keepers.
+/// Serves as the yard, until the daemon requests the end and no child is left. This does not return
+/// in forks of this process, the keepers.
 pub fn run(config: YardConfig) -> io::Result<YardEnd> {
     let Some(yard) = YardServer::take(config)? else { return Ok(YardEnd::Occupied) };
     let Some((descriptors, inherited)) = yard.serve() else { return Ok(YardEnd::Left) };

@@ -36,7 +36,7 @@ impl Orphans {
     pub(super) fn gather(home: &HomeId, known: &[i32]) -> io::Result<Self> {
         let session = PenId::parse("yard").map_err(io::Error::other)?;
         let name = PenName { home: home.clone(), session };
-        // Before the pen is created: a pen that does not know them would kill them when it is dropped.
+        // First: a pen that does not know them would kill them when it is dropped.
         let known = OtherChildren::of(known.iter().copied())?;
         let pen = Pen::adopt_children(name, known).map_err(io::Error::other)?;
         Ok(Self { pen, terminated: false })
@@ -67,8 +67,8 @@ impl Orphans {
         }
     }
 
-    /// Removes the empty pen. A pen that is dropped without that counts as abandoned, and the next one would
-    /// begin by killing every child.
+    /// Removes the empty pen. A pen that is dropped without that counts as abandoned, and the next
+    /// one would begin by killing every child.
     fn finish(&mut self) -> io::Result<OrphansLeft> {
         match self.pen.try_remove() {
             Ok(()) => Ok(OrphansLeft::None),

@@ -26,8 +26,8 @@ use crate::fault;
 use crate::keeper::{DESCRIPTORS, LaunchDescriptors, YardFacts, YardInheritance};
 use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
 
-/// How long orphans may take to end, including the grace, before a keeper's exit is reported with those that
-/// are left.
+/// How long orphans may take to end, including the grace, before a keeper's exit is reported with
+/// those that are left.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The pause between two rounds of killing after that.
 const PROBE: Duration = Duration::from_secs(1);
@@ -141,7 +141,7 @@ impl YardServer {
         }))
     }
 
-    /// Serves until the end of the yard. Returns the launch of a new keeper in a fork of this process.
+    /// Serves until the end of the yard. In a new keeper, returns its launch.
     pub(super) fn serve(mut self) -> Option<(LaunchDescriptors, YardInheritance)> {
         loop {
             match self.turn() {
@@ -151,7 +151,7 @@ impl YardServer {
                     let Self { support, facts, .. } = self;
                     return Some((descriptors, YardInheritance { support, facts }));
                 }
-                // What fails (no descriptors, no memory) may work later. Leaving would abandon all children.
+                // What fails (no descriptors, no memory) may work later. An exit would abandon children.
                 Err(error) => {
                     log(&error.to_string());
                     std::thread::sleep(TROUBLE);
@@ -161,7 +161,7 @@ impl YardServer {
     }
 
     fn turn(&mut self) -> io::Result<YardTurn> {
-        // First, since children may have exited before the signal was blocked, or during an exec of the yard.
+        // First: children may have exited before the signal was blocked, or during an exec.
         self.reap()?;
         self.end_orphans();
         self.start_daemon_if_due();
@@ -220,7 +220,7 @@ impl YardServer {
             Ok(daemon) => {
                 self.add_known(daemon.pid);
                 self.daemon = Some(daemon);
-                // From here on the yard mostly waits, and every keeper starts with the memory it holds.
+                // From here on the yard mostly waits, and keepers inherit its memory.
                 kennel_sys::process::give_back_memory();
             }
             Err(error) => {
@@ -308,8 +308,8 @@ impl YardServer {
         Ok(None)
     }
 
-    /// Serves the last requests of a daemon that has exited, apart from launches: the next daemon decides
-    /// on those.
+    /// Serves the last requests of a daemon that has exited, apart from launches: the next daemon
+    /// decides on those.
     fn serve_last_requests(&mut self, daemon: &DaemonProcess) {
         while let Ok(Received::Message(bytes, descriptors)) = daemon.channel.receive() {
             match YardRequest::decode(&bytes) {
@@ -364,8 +364,8 @@ impl YardServer {
         None
     }
 
-    /// Adds a new child that is not an orphan. If that fails, it is ended like an orphan: the launch fails, or
-    /// the daemon is restarted.
+    /// Adds a new child that is not an orphan. If that fails, it is ended like an orphan: the
+    /// launch fails, or the daemon is restarted.
     fn add_known(&mut self, pid: i32) {
         if let Some(orphans) = &mut self.orphans
             && let Err(error) = orphans.add_known(pid)
@@ -388,7 +388,7 @@ impl YardServer {
         while let Reaped::One(pid, ended) = reap::reap_any()? {
             self.child_ended(pid, ended);
         }
-        // Keepers and the daemon must go on, even if another process (for instance an agent) stops them.
+        // Keepers and the daemon must go on, even if an agent stops them.
         while let Some(pid) = reap::stopped_child()? {
             if let Some(stopped) = pidfd::open(pid)? {
                 let _sent_or_gone = pidfd::send(&stopped, Signal::CONT)?;
@@ -422,7 +422,7 @@ impl YardServer {
         }
     }
 
-    /// Ends orphans. Once they are gone, or take too long, reports the exit of the keepers that they belonged to.
+    /// Ends orphans. Once they are gone, or take too long, reports the exit of their keepers.
     fn end_orphans(&mut self) {
         let mut left = Vec::new();
         if let Some(since) = self.orphans_since {

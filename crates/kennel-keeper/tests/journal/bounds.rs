@@ -1,4 +1,4 @@
-//! A flood: the disk is bounded, and old segments are used anew.
+//! A flood of output: the size on disk is limited, and old segments are reused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ fn inodes(folder: &Path) -> BTreeSet<u64> {
 }
 
 #[test]
-fn a_flood_stays_within_the_limit_and_makes_no_new_files() {
+fn a_flood_stays_within_the_limit_and_creates_no_new_files() {
     let folder = tempfile::tempdir().unwrap();
     let limit = 2 << 20;
     let mut writer = JournalWriter::create(folder.path(), limit).unwrap();
@@ -32,14 +32,14 @@ fn a_flood_stays_within_the_limit_and_makes_no_new_files() {
         }
     }
     assert_eq!(inodes(folder.path()), first);
-    // A file system may take a block of its own for each file.
+    // A file system may use an additional block for each file.
     assert!(bytes_on_disk(folder.path()).unwrap() <= limit + 8 * 4096);
     assert_eq!(writer.end(), 1200 * 64 * 1024);
-    assert!(writer.end() - writer.start() > limit * 3 / 4, "most of the room is used");
+    assert!(writer.end() - writer.start() > limit * 3 / 4, "most of the space is used");
 }
 
 #[test]
-fn any_limit_is_kept() {
+fn every_limit_is_respected() {
     for limit in [0, 1, MIN_LIMIT, 200_001, 1_000_000, 5_000_000] {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = JournalWriter::create(folder.path(), limit).unwrap();
@@ -61,7 +61,7 @@ fn any_limit_is_kept() {
 }
 
 #[test]
-fn who_is_overtaken_is_told() {
+fn a_reader_that_is_overtaken_gets_a_gap() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = JournalWriter::create(folder.path(), 256 << 10).unwrap();
     append(&mut writer, 1, 1, 1000);
@@ -70,7 +70,7 @@ fn who_is_overtaken_is_told() {
     for _ in 0..100 {
         append(&mut writer, 1, 1, 20_000);
     }
-    // The window may hold what was read before; here nothing was.
+    // The window may contain earlier reads. Here there were none.
     let seen = drain(&mut reader);
     let lost = Some(writer.start() - 400);
     assert_eq!(seen[0], Seen::Gap { offset: 400, lost, why: LossReason::Dropped });

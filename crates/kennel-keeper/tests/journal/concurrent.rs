@@ -1,4 +1,4 @@
-//! A writer in full flood, and readers in its midst.
+//! A writer of a flood, and concurrent readers.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use kennel_keeper::journal::{JournalItem, JournalReader, JournalWriter, LossReas
 
 use super::{append, byte_at};
 
-/// What a reader got.
+/// What a reader received.
 #[derive(Debug, Default)]
 struct Sum {
     read: u64,
@@ -16,7 +16,7 @@ struct Sum {
     gaps: u64,
 }
 
-/// Follow until the writer is done and all is read. Every byte and every offset is checked.
+/// Reads until the writer is done and everything is read. Checks every byte and every offset.
 fn follow(folder: &Path, done: &AtomicBool, slow: bool) -> Sum {
     let mut reader = JournalReader::open(folder).unwrap();
     let (mut sum, mut next) = (Sum::default(), 0);
@@ -24,7 +24,7 @@ fn follow(folder: &Path, done: &AtomicBool, slow: bool) -> Sum {
         let was_done = done.load(Ordering::Acquire);
         match reader.next().unwrap() {
             JournalItem::Data { offset, data, .. } => {
-                assert_eq!(offset, next, "repeated or left out");
+                assert_eq!(offset, next, "output is repeated or missing");
                 let wrong = data.iter().zip(offset..).find(|(byte, at)| **byte != byte_at(*at));
                 assert_eq!(wrong, None, "in the record at {offset}");
                 next += data.len() as u64;
@@ -71,12 +71,12 @@ fn flood(limit: u64, total: u64, longest: u64) {
 }
 
 #[test]
-fn two_small_segments_used_anew_all_the_time() {
+fn two_small_segments_that_are_always_reused() {
     flood(128 * 1024, 12 << 20, 3000);
 }
 
 #[test]
-fn records_as_large_as_they_get() {
+fn records_of_maximum_size() {
     flood(256 * 1024, 16 << 20, 150_000);
 }
 

@@ -1,4 +1,4 @@
-//! The keeper is killed: what was whole is found, what was not is not, and the gap is told.
+//! The keeper is killed: complete records are found, incomplete ones are not, and the gap is reported.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{Seen, append, bytes_at, drain, read_all};
 
 const LENGTHS: [usize; 4] = [100, 1, 60, 33];
 
-/// A journal of one segment with a few records; its bytes, and where in them each record ends.
+/// The bytes of a journal of one segment with a few records, and where each record ends.
 fn template() -> (Vec<u8>, Vec<usize>) {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = JournalWriter::create(folder.path(), 1 << 20).unwrap();
@@ -22,12 +22,12 @@ fn template() -> (Vec<u8>, Vec<usize>) {
     (fs::read(folder.path().join("00000001")).unwrap(), ends)
 }
 
-/// Where all output ends after so many records.
+/// The offset after this many records.
 fn end_after(records: usize) -> u64 {
     LENGTHS[..records].iter().sum::<usize>() as u64
 }
 
-/// Exactly the first records are found; then the gap is marked, and another writer goes on.
+/// Exactly the first records are found. Then the gap is marked, and another writer continues.
 fn check(folder: &Path, records: usize, note: &str) {
     let mut follower = JournalReader::open(folder).unwrap();
     let seen = drain(&mut follower);
@@ -40,7 +40,7 @@ fn check(folder: &Path, records: usize, note: &str) {
     let end = end_after(records);
     JournalWriter::mark_gap_in(folder, 9, None, LossReason::KeeperDied).unwrap();
     let gap = Seen::Gap { offset: end, lost: None, why: LossReason::KeeperDied };
-    // Both who was there and who comes later.
+    // Both the earlier reader and a new one.
     assert_eq!(drain(&mut follower), std::slice::from_ref(&gap), "{note}");
     let mut writer = JournalWriter::create(folder, 1 << 20).unwrap();
     assert_eq!(writer.end(), end, "{note}");
@@ -59,7 +59,7 @@ fn cut_at_every_byte() {
         for stale in [None, Some(0xFF)] {
             let folder = tempfile::tempdir().unwrap();
             let mut left = bytes[..cut].to_vec();
-            // In a segment that is used anew something else comes after.
+            // In a reused segment other bytes follow.
             left.extend(stale.iter().cycle().take(500));
             fs::write(folder.path().join("00000001"), left).unwrap();
             check(folder.path(), records, &format!("cut at {cut}, then {stale:?}"));
@@ -75,14 +75,14 @@ fn one_wrong_byte_anywhere() {
         let mut left = bytes.clone();
         left[wrong] ^= 0x10;
         fs::write(folder.path().join("00000001"), left).unwrap();
-        // Without its head a segment is nothing.
+        // A segment without a header is not read.
         let records = if wrong < 48 { 0 } else { ends.iter().filter(|end| **end <= wrong).count() };
         check(folder.path(), records, &format!("wrong at {wrong}"));
     }
 }
 
 #[test]
-fn killed_when_a_segment_was_to_be_used_anew() {
+fn killed_just_before_a_segment_was_reused() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = JournalWriter::create(folder.path(), 128 << 10).unwrap();
     append(&mut writer, 1, 1, 120_000);
@@ -91,7 +91,7 @@ fn killed_when_a_segment_was_to_be_used_anew() {
     drop(writer);
     let mut follower = JournalReader::open(folder.path()).unwrap();
     drain(&mut follower);
-    // Renamed, and no more than that.
+    // It was only renamed so far.
     fs::rename(folder.path().join("00000001"), folder.path().join("00000003")).unwrap();
     let mut late = JournalReader::open(folder.path()).unwrap();
     let dropped = late.start().unwrap();
@@ -133,9 +133,9 @@ fn a_gap_of_known_size_moves_the_offsets() {
     assert_eq!(JournalWriter::create(folder.path(), 1 << 20).unwrap().end(), 17);
 }
 
-/// A power cut: the file is there, what was in it is not, and what came later is.
+/// After a power cut the file exists without its content, but a later file is complete.
 #[test]
-fn what_a_power_cut_took_is_told() {
+fn a_loss_by_a_power_cut_is_reported() {
     for whole_segment in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = JournalWriter::create(folder.path(), 512 << 10).unwrap();
@@ -190,13 +190,13 @@ impl Drop for Flood {
     }
 }
 
-/// Not a test: this is the process.
+/// The process that other tests start.
 #[test]
 #[ignore = "started by another test"]
 fn floods_until_killed() {
     let Some(folder) = std::env::var_os(FLOODED) else { return };
     let mut writer = JournalWriter::create(Path::new(&folder), 256 << 10).unwrap();
-    // Not for ever, should nobody be left to kill it.
+    // Not for ever, in case the test dies.
     let enough = writer.end() + (1 << 30);
     let mut round = 0;
     while writer.end() < enough {
@@ -212,7 +212,7 @@ fn killed_in_a_flood() {
     let mut next = 0;
     for round in 1..=6_u64 {
         let mut flood = Some(Flood::start(folder.path()));
-        // Until it has gone some way from where the last one was killed.
+        // Until it has written some output after the end of the last one.
         let far = next + round * 500_000;
         loop {
             match reader.next().unwrap() {

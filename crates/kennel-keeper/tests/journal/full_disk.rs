@@ -1,4 +1,4 @@
-//! A true file system that is full.
+//! A real file system that is full.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use super::{Seen, bytes_at, drain};
 
 const DISK: &str = "JOURNAL_TEST_DISK";
 
-/// Runs [`on_a_small_disk`] with a small tmpfs, in a mount namespace of its own so that nothing can stay.
+/// Runs [`on_a_small_disk`] with a small tmpfs, in its own mount namespace, so that nothing is left behind.
 #[test]
 fn a_full_disk() {
     if !rustix::process::geteuid().is_root() {
@@ -36,7 +36,7 @@ fn a_full_disk() {
     assert!(output.status.success() && said.contains("1 passed"), "{said}{complaint}");
 }
 
-/// Not a test of its own: see above.
+/// Run by the test above.
 #[test]
 #[ignore = "started by another test"]
 fn on_a_small_disk() {
@@ -46,7 +46,7 @@ fn on_a_small_disk() {
     is_full_from_the_start(disk);
 }
 
-/// Somebody else takes all the room there is.
+/// Another program uses all free space.
 fn fill(disk: &Path, name: &str) {
     let mut left = vec![1_u8; 4 << 20];
     let file = std::fs::File::create(disk.join(name)).unwrap();
@@ -71,7 +71,7 @@ fn append(writer: &mut JournalWriter, length: usize) -> u64 {
     }
 }
 
-/// Gaps by their reason, and where the reader came to. Data is checked.
+/// Checks the data. Returns the gaps with their reasons, and the end.
 fn read(journal: &Path) -> (Vec<(LossReason, u64)>, u64) {
     let mut reader = JournalReader::open(journal).unwrap();
     let (mut gaps, mut next) = (Vec::new(), 0);
@@ -98,7 +98,7 @@ fn fills_up_in_the_middle(disk: &Path) {
         assert_eq!(append(&mut writer, 1000), 0);
     }
     fill(disk, "ballast");
-    // A full disk costs old output: three times what is there goes through.
+    // A full disk costs old output: three times the size of the journal is appended.
     for round in 0..900 {
         assert_eq!(append(&mut writer, 1000), 0, "round {round}");
     }
@@ -109,7 +109,7 @@ fn fills_up_in_the_middle(disk: &Path) {
     for _ in 0..2000 {
         assert_eq!(append(&mut writer, 1000), 0);
     }
-    assert!(writer.end() - writer.start() > 600_000, "it grows again when there is room");
+    assert!(writer.end() - writer.start() > 600_000, "it grows again when there is space");
     std::fs::remove_dir_all(&journal).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! The journal, as its writers and readers see it.
+//! Tests of the journal through its writer and its reader.
 
 mod bounds;
 mod concurrent;
@@ -12,18 +12,18 @@ use std::path::Path;
 
 use kennel_keeper::journal::{Appended, JournalItem, JournalReader, JournalWriter, LossReason};
 
-/// The byte at an offset, so that anyone can tell what is true there.
+/// The byte that must be at this offset.
 fn byte_at(offset: u64) -> u8 {
     let mixed = offset.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 56) as u8 ^ (mixed >> 32) as u8
 }
 
-/// The bytes from an offset on.
+/// The bytes that must follow this offset.
 fn bytes_at(offset: u64, length: usize) -> Vec<u8> {
     (offset..offset + length as u64).map(byte_at).collect()
 }
 
-/// Append the true bytes for the journal's end; nothing may be lost.
+/// Appends the right bytes for the journal's end. Nothing may be lost.
 fn append(writer: &mut JournalWriter, stream: u8, time_ms: u64, length: usize) {
     let data = bytes_at(writer.end(), length);
     assert!(matches!(writer.append(stream, time_ms, &data), Appended::Kept));
@@ -55,7 +55,7 @@ fn read_all(folder: &Path) -> Vec<Seen> {
     drain(&mut JournalReader::open(folder).unwrap())
 }
 
-/// The text from where a reader stands, gaps left out.
+/// The text from the reader's position on, without gaps.
 fn text(reader: &mut JournalReader) -> String {
     let data = drain(reader).into_iter().filter_map(|seen| match seen {
         Seen::Data { data, .. } => Some(data),
@@ -64,10 +64,10 @@ fn text(reader: &mut JournalReader) -> String {
     String::from_utf8(data.flatten().collect()).unwrap()
 }
 
-/// The lengths of all files of a journal, added up.
+/// The total length of all files of a journal.
 fn length_on_disk(folder: &Path) -> u64 {
     let lengths = std::fs::read_dir(folder).unwrap().map(|entry| {
-        // A file may be renamed while we look.
+        // A file may be renamed meanwhile.
         entry.unwrap().metadata().map_or(0, |metadata| metadata.len())
     });
     lengths.sum()

@@ -1,4 +1,4 @@
-//! Random appends, random readers, compared with what a journal is.
+//! Random appends and random readers, compared with a model of the journal.
 
 use kennel_keeper::journal::{JournalItem, JournalReader, JournalWriter, LossReason};
 use proptest::prelude::*;
@@ -12,14 +12,14 @@ enum Action {
         length: usize,
         later: u64,
     },
-    /// Another writer goes on.
+    /// Another writer continues.
     Reopen,
-    /// A reader takes so many items.
+    /// A reader reads this many items.
     Read {
         reader: usize,
         items: usize,
     },
-    /// A reader goes to a place, in thousandths of the journal's end.
+    /// A reader moves to an offset, in thousandths of the journal's end.
     Seek {
         reader: usize,
         place: u64,
@@ -40,7 +40,7 @@ fn action() -> impl Strategy<Value = Action> {
 /// What was appended: end, stream, time.
 type Appends = Vec<(u64, u8, u64)>;
 
-/// One item, held against the truth; false at the end.
+/// Checks one item. Returns false at the end.
 fn check(
     reader: &mut JournalReader,
     next: &mut u64,
@@ -52,11 +52,11 @@ fn check(
     match reader.next().unwrap() {
         JournalItem::Data { offset, time_ms, stream, data } => {
             assert_eq!(offset, before);
-            assert!(data == bytes_at(offset, data.len()), "false bytes at {offset}");
+            assert!(data == bytes_at(offset, data.len()), "wrong bytes at {offset}");
             *next += data.len() as u64;
             let index = appends.partition_point(|(end, ..)| *end <= offset);
             let (append_end, true_stream, true_time) = appends[index];
-            assert!(*next <= append_end, "a record holds two appends");
+            assert!(*next <= append_end, "a record contains two appends");
             assert_eq!((stream, time_ms), (true_stream, true_time));
         }
         JournalItem::Gap { offset, lost, why } => {

@@ -1,4 +1,4 @@
-//! What goes in comes out.
+//! Everything that is written is read again.
 
 use kennel_keeper::journal::{
     JournalItem, JournalReader, JournalWriter, LossReason, MAX_DATA, Recorded, bytes_on_disk,
@@ -40,14 +40,14 @@ fn there_is_no_file_before_there_is_output() {
     let journal = folder.path().join("journal");
     let mut writer = JournalWriter::create(&journal, 1 << 20).unwrap();
     assert!(matches!(writer.append(1, 1, b""), kennel_keeper::journal::Appended::Kept));
-    assert!(!journal.exists(), "nor a folder");
+    assert!(!journal.exists(), "there is no folder either");
     append(&mut writer, 1, 1, 1);
     assert_eq!(std::fs::read_dir(&journal).unwrap().count(), 1);
     assert!(bytes_on_disk(&journal).unwrap() <= 16 * 1024);
 }
 
 #[test]
-fn a_reader_that_came_first_sees_it_come() {
+fn a_reader_that_was_opened_first_sees_new_output() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let mut reader = JournalReader::open(&journal).unwrap();
@@ -69,7 +69,7 @@ fn a_reader_that_came_first_sees_it_come() {
 }
 
 #[test]
-fn large_pieces_come_in_records_of_bounded_size() {
+fn large_output_is_split_into_records() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = JournalWriter::create(folder.path(), 64 << 20).unwrap();
     append(&mut writer, 1, 7, 3 * MAX_DATA + 5);
@@ -83,12 +83,12 @@ fn large_pieces_come_in_records_of_bounded_size() {
 }
 
 #[test]
-fn another_writer_goes_on_where_the_last_one_ended() {
+fn another_writer_continues_where_the_last_one_ended() {
     let folder = tempfile::tempdir().unwrap();
     let mut reader = JournalReader::open(folder.path()).unwrap();
     let mut end = 0;
     for round in 0..40 {
-        // Another limit each time, so that segments of other sizes are found there.
+        // Another limit each time, so that there are segments of other sizes.
         let limit = [1 << 20, 128 << 10, 3 << 20][round % 3];
         let mut writer = JournalWriter::create(folder.path(), limit).unwrap();
         assert_eq!(writer.end(), end);
@@ -106,7 +106,7 @@ fn another_writer_goes_on_where_the_last_one_ended() {
 }
 
 #[test]
-fn a_smaller_limit_is_soon_kept() {
+fn a_smaller_limit_is_soon_respected() {
     let folder = tempfile::tempdir().unwrap();
     append(&mut JournalWriter::create(folder.path(), 32 << 20).unwrap(), 1, 1, 9 << 20);
     let mut writer = JournalWriter::create(folder.path(), 256 << 10).unwrap();

@@ -1,4 +1,4 @@
-//! To an offset, to the last lines, to a time.
+//! Moving to an offset, to the last lines, to a time.
 
 use kennel_keeper::journal::{Appended, JournalItem, JournalReader, JournalWriter, LossReason};
 
@@ -9,7 +9,7 @@ fn print(writer: &mut JournalWriter, stream: u8, time_ms: u64, text: &str) {
 }
 
 #[test]
-fn an_offset_in_the_middle_gives_the_rest() {
+fn an_offset_within_a_record_returns_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = JournalWriter::create(folder.path(), 1 << 20).unwrap();
     for length in [10, 1, 300, 20] {
@@ -26,7 +26,7 @@ fn an_offset_in_the_middle_gives_the_rest() {
         }
         assert_eq!(next, 331);
     }
-    // One that is yet to come.
+    // An offset beyond the end.
     reader.seek(340).unwrap();
     assert_eq!(reader.next().unwrap(), JournalItem::End);
     append(&mut writer, 1, 1, 5);
@@ -61,11 +61,11 @@ fn the_last_lines() {
         reader.seek_tail(lines).unwrap();
         assert_eq!(text(&mut reader), expected, "{lines} lines");
     }
-    // A newline at the end ends a line and begins none.
+    // A newline at the end ends a line and does not begin another.
     print(&mut writer, 1, 1, "\n");
     reader.seek_tail(2).unwrap();
     assert_eq!(text(&mut reader), "five\nsix\n");
-    // And then what comes is followed.
+    // Later output follows.
     print(&mut writer, 1, 1, "seven\n");
     assert_eq!(text(&mut reader), "seven\n");
 }
@@ -85,14 +85,14 @@ fn the_last_lines_over_many_segments() {
             (60_000 - lines..60_000).map(|number| format!("line number {number}\n")).collect();
         assert!(text(&mut reader) == expected, "{lines} lines");
     }
-    // More than there are: all that is kept, and no word about what is not.
+    // More lines than there are: the whole journal, without a gap.
     reader.seek_tail(100_000).unwrap();
     let JournalItem::Data { offset, .. } = reader.next().unwrap() else { panic!() };
     assert_eq!(offset, writer.start());
 }
 
 #[test]
-fn one_line_without_an_end() {
+fn one_line_without_a_newline() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = JournalWriter::create(folder.path(), 256 << 10).unwrap();
     for _ in 0..1000 {

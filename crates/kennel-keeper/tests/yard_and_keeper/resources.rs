@@ -1,31 +1,31 @@
-//! Limits on what a pen may use. Where they can be had is `kennel-pen`'s to test; here is what becomes of those that
-//! can't.
+//! Limits on what a pen may use. `kennel-pen` tests where they are possible; this tests what
+//! happens where they are not.
 
 use super::*;
 
-pub(super) fn refused_or_told(daemon: &mut Daemon) {
+pub(super) fn refused_or_reported(daemon: &mut Daemon) {
     let order = daemon.order("a", "exit 3");
     let mut launch = daemon.fork(&LaunchOrder { memory: Some(1 << 30), cpu: Some(500), ..order });
-    launch.tell(&KeeperRequest::Go);
+    launch.send(&KeeperRequest::Go);
     let outcome = launch.gone();
     let Cause::Failed { code: 203, why } = &outcome.cause else { panic!("{outcome:?}") };
     assert!(why.contains("no limit on memory") && why.contains("--best-effort"), "{why}");
     assert_eq!(outcome.status, None, "nothing ran");
-    launch.tell(&KeeperRequest::Release);
+    launch.send(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 
     let order = daemon.order("b", "exit 3");
     let order = LaunchOrder { memory: Some(1 << 30), cpu: Some(500), best_effort: true, ..order };
     let mut launch = daemon.fork(&order);
-    launch.tell(&KeeperRequest::Go);
+    launch.send(&KeeperRequest::Go);
     for what in ["memory", "cpu"] {
-        let said = launch.says();
+        let said = launch.next_report();
         let KeeperReport::Trouble(text) = &said else { panic!("{said:?}") };
         assert!(text.contains(&format!("no limit on {what}")), "{text}");
     }
-    assert!(matches!(launch.says(), KeeperReport::Born { .. }));
-    launch.tell(&KeeperRequest::Open);
+    assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
+    launch.send(&KeeperRequest::Open);
     assert_eq!(launch.gone().status, Some(Status::Code(3)));
-    launch.tell(&KeeperRequest::Release);
+    launch.send(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
 }

@@ -16,17 +16,17 @@ fn order(daemon: &Daemon, number: u32, kind: PenKind) -> LaunchOrder {
     order
 }
 
-/// From Go to the word that it is free.
+/// Runs the launch from `Go` until the keeper is free.
 #[track_caller]
-fn see_through(launch: &mut Launch, number: u32) {
+fn run_to_end(launch: &mut Launch, number: u32) {
     launch.run();
     let outcome = launch.gone();
     assert_eq!(outcome.status, Some(Status::Code(number.cast_signed())));
-    assert_eq!(launch.output(), format!("{number}\n").into_bytes(), "its own output, and no other");
+    assert_eq!(launch.output(), format!("{number}\n").into_bytes(), "only its own output");
     assert!(!launch.is_lock_free());
-    launch.tell(&KeeperRequest::Release);
-    assert_eq!(launch.says(), KeeperReport::Free);
-    assert!(launch.is_lock_free(), "it is nobody's keeper");
+    launch.send(&KeeperRequest::Release);
+    assert_eq!(launch.next_report(), KeeperReport::Free);
+    assert!(launch.is_lock_free(), "it is not a keeper of a launch");
 }
 
 #[track_caller]
@@ -50,7 +50,7 @@ fn session_of(pid: i32) -> String {
 pub(super) fn one_after_another(daemon: &mut Daemon) {
     let first = order(daemon, 1, PenKind::Subtree);
     let mut launch = daemon.fork(&first);
-    see_through(&mut launch, 1);
+    run_to_end(&mut launch, 1);
     assert_eq!(name_of(launch.pid), "kennel-spare");
     assert_eq!(session_of(launch.pid), launch.pid.to_string(), "it has a session of its own");
     let mut before = 0;
@@ -58,45 +58,45 @@ pub(super) fn one_after_another(daemon: &mut Daemon) {
         let next = order(daemon, number, PenKind::Auto);
         daemon.give(&mut launch, &next);
         assert_eq!(name_of(launch.pid), "kennel-keeper");
-        see_through(&mut launch, number);
+        run_to_end(&mut launch, number);
         if number == 2 {
             before = descriptors(launch.pid);
         }
     }
-    assert_eq!(descriptors(launch.pid), before, "it has let go of everything");
+    assert_eq!(descriptors(launch.pid), before, "it has closed everything");
     assert_eq!(daemon.keeper_ended(&mut launch).0, "exited with code 0");
 }
 
-/// Whoever comes late for a launch does not end up with another one.
-pub(super) fn not_reached_by_the_former_way(daemon: &mut Daemon) {
+/// A client that connects late to a launch does not reach the next one.
+pub(super) fn a_late_client_does_not_reach_the_next_launch(daemon: &mut Daemon) {
     let first = order(daemon, 1, PenKind::Subtree);
     let mut launch = daemon.fork(&first);
     launch.run();
     launch.gone();
-    // In the line before the door, and maybe never let in.
+    // It is in the backlog, and possibly never accepted.
     let late = KeeperClient::connect(&launch.folder).unwrap();
     let folder = launch.folder.clone();
-    launch.tell(&KeeperRequest::Release);
-    assert_eq!(launch.says(), KeeperReport::Free);
+    launch.send(&KeeperRequest::Release);
+    assert_eq!(launch.next_report(), KeeperReport::Free);
     let second = order(daemon, 2, PenKind::Subtree);
     daemon.give(&mut launch, &second);
-    assert!(late.send(&KeeperRequest::Kill).is_err(), "nobody hears it");
-    assert!(KeeperClient::connect(&folder).is_err(), "its socket leads nowhere");
-    see_through(&mut launch, 2);
+    assert!(late.send(&KeeperRequest::Kill).is_err(), "the connection is closed");
+    assert!(KeeperClient::connect(&folder).is_err(), "its socket is not in use any more");
+    run_to_end(&mut launch, 2);
     assert!(late.receive().is_err());
 }
 
-pub(super) fn goes_with_its_daemon(daemon: &mut Daemon) {
+pub(super) fn exits_with_its_daemon(daemon: &mut Daemon) {
     let first = order(daemon, 1, PenKind::Subtree);
     let mut launch = daemon.fork(&first);
-    see_through(&mut launch, 1);
-    // Late words to the former launch are none to it.
+    run_to_end(&mut launch, 1);
+    // Late requests to the former launch are ignored.
     for word in [KeeperRequest::Kill, KeeperRequest::Release, KeeperRequest::Open] {
-        launch.tell(&word);
+        launch.send(&word);
     }
     let second = order(daemon, 2, PenKind::Subtree);
     daemon.give(&mut launch, &second);
-    see_through(&mut launch, 2);
+    run_to_end(&mut launch, 2);
     assert_eq!(daemon.keeper_ended(&mut launch).0, "exited with code 0");
     until("it is gone", || !super::exists(launch.pid));
 }
@@ -104,15 +104,15 @@ pub(super) fn goes_with_its_daemon(daemon: &mut Daemon) {
 pub(super) fn the_init_of_a_namespace_is_not_used_again(daemon: &mut Daemon) {
     let order = order(daemon, 1, PenKind::Pidns);
     let mut launch = daemon.fork(&order);
-    launch.tell(&KeeperRequest::Go);
-    if !matches!(launch.says(), KeeperReport::Born { .. }) {
-        assert!(!rustix::process::geteuid().is_root(), "root can make one");
+    launch.send(&KeeperRequest::Go);
+    if !matches!(launch.next_report(), KeeperReport::Born { .. }) {
+        assert!(!rustix::process::geteuid().is_root(), "root can create a namespace");
         return;
     }
-    launch.tell(&KeeperRequest::Open);
+    launch.send(&KeeperRequest::Open);
     launch.gone();
-    launch.tell(&KeeperRequest::Release);
-    // Not by the end of the connection: it goes by itself.
+    launch.send(&KeeperRequest::Release);
+    // It exits by itself, not because the connection is closed.
     let client = launch.keeper.take();
     assert_eq!(daemon.keeper_ended(&mut launch).0, "exited with code 0");
     drop(client);

@@ -1,4 +1,4 @@
-//! Limits of time, with real agents and a real clock. They are short here, so the looks come often.
+//! Time limits, with real agents and a real clock. They are short here, so checks are frequent.
 
 use kennel_pen::HostSupport;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// The pens that can be had here, each with a name for its session.
+/// The kinds of pen that are possible here, each with a name for its session.
 fn pens() -> Vec<(&'static str, PenKind)> {
     let home = HomeId::random().unwrap();
     let mut pens = vec![("subtree", PenKind::Subtree)];
@@ -17,7 +17,7 @@ fn pens() -> Vec<(&'static str, PenKind)> {
     pens
 }
 
-/// Waits that long, in which nobody may say anything that means the end.
+/// Waits this long, in which no report of an end may arrive.
 #[track_caller]
 fn lives_for(launch: &Launch, how_long: Duration) {
     let until = Instant::now() + how_long;
@@ -40,7 +40,7 @@ fn lives_for(launch: &Launch, how_long: Duration) {
     }
 }
 
-/// In this pen, under a name that no test beside this one has.
+/// The order in this kind of pen, with a name that no other test has.
 fn in_pen(order: LaunchOrder, kind: PenKind) -> LaunchOrder {
     let name = PenName::random(order.name.home.clone()).unwrap();
     LaunchOrder { kind, name, ..order }
@@ -48,7 +48,7 @@ fn in_pen(order: LaunchOrder, kind: PenKind) -> LaunchOrder {
 
 impl Launch {
     fn settle(&mut self, daemon: &mut Daemon) {
-        self.tell(&KeeperRequest::Release);
+        self.send(&KeeperRequest::Release);
         daemon.keeper_ended(self);
     }
 
@@ -71,7 +71,7 @@ pub(super) fn truly_idle(daemon: &mut Daemon) {
         let mut launch = daemon.fork(&LaunchOrder { idle: Some(LIMIT), ..in_pen(order, kind) });
         launch.run();
         let begun = Instant::now();
-        assert_eq!(launch.says(), KeeperReport::Ending);
+        assert_eq!(launch.next_report(), KeeperReport::Ending);
         assert!(begun.elapsed() >= LIMIT - Duration::from_millis(100), "{:?}", begun.elapsed());
         let outcome = launch.gone();
         assert_eq!(outcome.cause, Cause::Idle, "{name}");
@@ -85,7 +85,7 @@ pub(super) fn truly_idle(daemon: &mut Daemon) {
 pub(super) fn computes_in_silence(daemon: &mut Daemon) {
     for (name, kind) in pens() {
         let stop = daemon.home.join(format!("{name}-stop"));
-        // The agent sleeps; one who left it computes, without output and without a child of its own.
+        // The agent sleeps. A process that it started computes, without output and without children.
         let script =
             format!("setsid sh -c 'while [ ! -e {} ]; do :; done' & wait; exit 5", stop.display());
         let order = daemon.order(name, &script);
@@ -102,7 +102,7 @@ pub(super) fn computes_in_silence(daemon: &mut Daemon) {
 pub(super) fn starts_processes(daemon: &mut Daemon) {
     for (name, kind) in pens() {
         let stop = daemon.home.join(format!("{name}-stop"));
-        // Short ones that use next to nothing, and are gone whenever somebody looks.
+        // Short processes that use hardly any CPU, and have exited at every check.
         let fifo = daemon.home.join(format!("{name}-fifo"));
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();
         let script = format!(
@@ -122,7 +122,7 @@ pub(super) fn starts_processes(daemon: &mut Daemon) {
     }
 }
 
-/// Input is sent around the moment of the verdict. Whoever is told that it was taken has a session that goes on.
+/// Input is sent around the moment of the verdict. If a client learns that it was taken, the session goes on.
 pub(super) fn input_at_the_last_moment(daemon: &mut Daemon) {
     let launches = (0..12).map(|round: u32| {
         let order = daemon.order(&format!("a{round}"), "exec sleep 1000");
@@ -130,24 +130,24 @@ pub(super) fn input_at_the_last_moment(daemon: &mut Daemon) {
     });
     let mut launches = launches.collect::<Vec<_>>();
     let is_saved = |(round, launch): (usize, &mut Launch)| {
-        launch.tell(&KeeperRequest::Go);
-        assert!(matches!(launch.says(), KeeperReport::Born { .. }));
-        let client = launch.visit();
+        launch.send(&KeeperRequest::Go);
+        assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
+        let client = launch.connect();
         client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
-        assert!(matches!(says(&client).0, KeeperReport::Hello { .. }));
-        launch.tell(&KeeperRequest::Open);
-        assert_eq!(launch.says(), KeeperReport::Running);
+        assert!(matches!(next_report(&client).0, KeeperReport::Hello { .. }));
+        launch.send(&KeeperRequest::Open);
+        assert_eq!(launch.next_report(), KeeperReport::Running);
         let verdict = Instant::now() + LIMIT;
-        assert_eq!(says(&client).0, KeeperReport::Running);
+        assert_eq!(next_report(&client).0, KeeperReport::Running);
         let around = Duration::from_millis(4 * round as u64);
         let at = verdict - Duration::from_millis(30) + around;
         std::thread::sleep(at.saturating_duration_since(Instant::now()));
         let sent = Instant::now();
         client.send(&KeeperRequest::Input(b"x".to_vec())).unwrap();
-        // Told in the order in which it happened.
-        let is_saved = says(&client).0 == KeeperReport::InputTaken(1);
+        // Reported in the order in which it happened.
+        let is_saved = next_report(&client).0 == KeeperReport::InputTaken(1);
         if is_saved {
-            let ending = says(&client).0;
+            let ending = next_report(&client).0;
             assert_eq!((ending, sent.elapsed() >= LIMIT), (KeeperReport::Ending, true), "{round}");
         }
         is_saved
@@ -158,7 +158,7 @@ pub(super) fn input_at_the_last_moment(daemon: &mut Daemon) {
         let threads = threads.collect::<Vec<_>>();
         threads.into_iter().map(|t| t.join().unwrap()).filter(|saved| *saved).count()
     });
-    assert!(saved > 0, "none was in time");
+    assert!(saved > 0, "no input was in time");
     for mut launch in launches {
         assert_eq!(launch.gone().cause, Cause::Idle);
         launch.settle(daemon);
@@ -172,7 +172,7 @@ pub(super) fn zero_is_off(daemon: &mut Daemon) {
         let order = LaunchOrder { timeout: limit, idle: limit, silence: limit, ..order };
         let mut launch = daemon.fork(&order);
         launch.run();
-        // Once: it gives memory back when the agent has run for a second.
+        // It wakes up once, to give memory back when the agent has run for a second.
         lives_for(&launch, Duration::from_millis(1500));
         let woken = || {
             let text = fs::read_to_string(format!("/proc/{}/status", launch.pid)).unwrap();
@@ -182,7 +182,7 @@ pub(super) fn zero_is_off(daemon: &mut Daemon) {
         let before = woken();
         lives_for(&launch, LIMIT);
         assert_eq!(woken(), before, "a keeper at rest does not wake up");
-        launch.tell(&KeeperRequest::Kill);
+        launch.send(&KeeperRequest::Kill);
         assert_eq!(launch.gone().cause, Cause::Stopped);
         launch.settle(daemon);
     }
@@ -210,14 +210,14 @@ pub(super) fn too_long(daemon: &mut Daemon) {
 }
 
 pub(super) fn silent(daemon: &mut Daemon) {
-    // Busy, but not to be heard.
+    // Busy, but without output.
     let script = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.3; done; while :; do :; done";
     let order = daemon.order("a", script);
     let mut launch = daemon.fork(&LaunchOrder { silence: Some(LIMIT), ..order });
     launch.run();
     launch.wait_output("6");
     let last = Instant::now();
-    assert_eq!(launch.says(), KeeperReport::Ending);
+    assert_eq!(launch.next_report(), KeeperReport::Ending);
     let took = last.elapsed();
     assert!(took >= LIMIT - Duration::from_millis(100), "{took:?}");
     assert_eq!(launch.gone().cause, Cause::Silent);
@@ -251,29 +251,29 @@ pub(super) fn reports_count(daemon: &mut Daemon) {
     launch.run();
     for _ in 0..6 {
         lives_for(&launch, LIMIT / 2);
-        launch.tell(&KeeperRequest::Touch);
+        launch.send(&KeeperRequest::Touch);
     }
     let last = Instant::now();
     let client = KeeperClient::connect(&launch.folder).unwrap();
     client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
-    assert!(matches!(says(&client).0, KeeperReport::Hello { .. }));
+    assert!(matches!(next_report(&client).0, KeeperReport::Hello { .. }));
     client.send(&KeeperRequest::Touch).unwrap();
     assert!(
-        matches!(says(&client).0, KeeperReport::Refused(_)),
-        "a report is the daemon's to believe"
+        matches!(next_report(&client).0, KeeperReport::Refused(_)),
+        "only the daemon may report activity"
     );
     assert_eq!(launch.gone().cause, Cause::Idle);
     assert!(last.elapsed() >= LIMIT);
     launch.settle(daemon);
 }
 
-pub(super) fn a_stop_is_no_limit(daemon: &mut Daemon) {
+pub(super) fn a_stop_is_not_a_time_limit(daemon: &mut Daemon) {
     let order = daemon.order("a", "trap '' TERM; echo up; while :; do sleep 1; done");
     let (timeout, grace) = (Some(LIMIT), LIMIT * 2);
     let mut launch = daemon.fork(&LaunchOrder { timeout, idle: Some(LIMIT), grace, ..order });
     launch.run();
     launch.wait_output("up");
-    launch.tell(&KeeperRequest::Stop { grace: None });
+    launch.send(&KeeperRequest::Stop { grace: None });
     assert_eq!(launch.gone().cause, Cause::Stopped, "the limits passed while it was being stopped");
     launch.settle(daemon);
 }
@@ -282,8 +282,8 @@ pub(super) fn how_long_it_is_open(daemon: &mut Daemon) {
     let order = daemon.order("a", "sleep 1000");
     let mut launch = daemon.fork(&order);
     let ask = |launch: &mut Launch| {
-        launch.tell(&KeeperRequest::Status);
-        let KeeperReport::State(state) = launch.says() else { panic!("no state") };
+        launch.send(&KeeperRequest::Status);
+        let KeeperReport::State(state) = launch.next_report() else { panic!("no state") };
         state.open_for_ms
     };
     assert_eq!(ask(&mut launch), None);
@@ -293,7 +293,7 @@ pub(super) fn how_long_it_is_open(daemon: &mut Daemon) {
     let told = ask(&mut launch).unwrap();
     let between = 50..=u64::try_from(opened.elapsed().as_millis()).unwrap() + 1000;
     assert!(between.contains(&told), "{told} {between:?}");
-    launch.tell(&KeeperRequest::Kill);
+    launch.send(&KeeperRequest::Kill);
     launch.gone();
     launch.settle(daemon);
 }

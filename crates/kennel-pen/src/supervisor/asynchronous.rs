@@ -1,7 +1,7 @@
 //! The program's side of a supervisor, for async programs.
 //!
-//! Every future here may be dropped at any point: the supervisor then sees its socket close and ends what was
-//! launched. Limit waits with `tokio::time::timeout`.
+//! Every future here may be dropped at any point: the supervisor then sees its socket close and
+//! ends what was launched. Limit waits with `tokio::time::timeout`.
 
 use std::io;
 
@@ -48,7 +48,6 @@ pub struct AsyncGatedLaunch {
 
 impl AsyncGatedLaunch {
     /// The agent's process.
-    #[must_use]
     pub fn identity(&self) -> Option<&ProcessIdentity> {
         self.handle.handle.identity()
     }
@@ -103,7 +102,6 @@ impl AsyncSupervisorHandle {
     }
 
     /// The blocking handle, for requests that need no waiting: stop, kill, signal.
-    #[must_use]
     pub fn handle(&self) -> &SupervisorHandle {
         &self.handle
     }

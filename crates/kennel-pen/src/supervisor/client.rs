@@ -51,8 +51,8 @@ pub enum SupervisorError {
         /// The call that failed.
         source: CallError,
     },
-    /// The supervisor has died. Its processes are reparented to the nearest subreaper, or to init. A cgroup
-    /// keeps them together: end them with [`crate::HostSupport::leftovers`].
+    /// The supervisor has died. Its processes are reparented to the nearest subreaper, or to init.
+    /// A cgroup keeps them together: end them with [`crate::HostSupport::leftovers`].
     #[error("the supervisor has died")]
     Died,
     /// The supervisor did not answer in time. It still owns its pen.
@@ -79,15 +79,13 @@ pub struct SupervisorProgram {
 }
 
 impl SupervisorProgram {
-    /// This program itself, whose `main` begins with [`super::run_if_supervisor`]. It is found through
-    /// `/proc/self/exe`, so it does not matter if the file was replaced.
-    #[must_use]
+    /// This program itself, whose `main` begins with [`super::run_if_supervisor`]. It is found
+    /// through `/proc/self/exe`, so it does not matter if the file was replaced.
     pub fn this_one() -> Self {
         Self { path: "/proc/self/exe".into() }
     }
 
     /// Another program whose `main` begins with [`super::run_if_supervisor`].
-    #[must_use]
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -95,7 +93,7 @@ impl SupervisorProgram {
     /// Starts a supervisor that creates the process, which waits behind its gate.
     ///
     /// # Errors
-    /// See [`SupervisorError`]. Nothing is left then, or the supervisor, whose socket is closed, ends it.
+    /// See [`SupervisorError`]. Nothing is left then, or the supervisor ends it.
     pub fn launch(
         &self,
         launch: PenLaunch,
@@ -108,9 +106,9 @@ impl SupervisorProgram {
         }
     }
 
-    /// Starts a supervisor and sends it the launch: the first step of [`Self::launch`], for programs that
-    /// serve other things meanwhile. [`SupervisorEvent::Born`] is the next event. Then call
-    /// [`SupervisorHandle::open`], and [`SupervisorEvent::Running`] follows.
+    /// Starts a supervisor and sends it the launch: the first step of [`Self::launch`], for
+    /// programs that serve other things meanwhile. [`SupervisorEvent::Born`] is the next event.
+    /// Then call [`SupervisorHandle::open`], and [`SupervisorEvent::Running`] follows.
     ///
     /// # Errors
     /// See [`SupervisorError`]. Nothing is left then.
@@ -162,7 +160,7 @@ impl SupervisorProgram {
             GateOutcome::Running(pidfd) => return Ok(pidfd),
             GateOutcome::Failed(pidfd, error) => (pidfd, failed(error.error)),
             GateOutcome::Died(pidfd) => (pidfd, SupervisorError::Died),
-            GateOutcome::Pending(opening) => (opening.give_up().0, SupervisorError::Silent),
+            GateOutcome::Pending(pidfd) => (pidfd, SupervisorError::Silent),
         };
         reap_later(pidfd);
         Err(error)
@@ -176,8 +174,8 @@ fn reap_later(supervisor: OwnedFd) {
     ENDING.lock().unwrap_or_else(PoisonError::into_inner).push(supervisor);
 }
 
-/// Reaps supervisors whose handle was dropped and that have exited. Returns how many have not. Every launch
-/// does this too, so only a program that launches no more needs to call it.
+/// Reaps supervisors whose handle was dropped and that have exited. Returns how many have not.
+/// Every launch does this too, so only a program that launches no more needs to call it.
 pub fn reap_supervisors() -> usize {
     let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     // An error means that it is not a child any more: another part of this program has reaped it.
@@ -196,14 +194,12 @@ pub struct GatedLaunch {
 
 impl GatedLaunch {
     /// The agent's process.
-    #[must_use]
     pub fn identity(&self) -> &ProcessIdentity {
         // A GatedLaunch is only created from the event `Born`.
         self.handle.agent.as_ref().expect("a gated process was born")
     }
 
     /// The name of the pen.
-    #[must_use]
     pub fn name(&self) -> &PenName {
         &self.handle.name
     }
@@ -260,19 +256,16 @@ impl SupervisorHandle {
     }
 
     /// The name of the pen.
-    #[must_use]
     pub fn name(&self) -> &PenName {
         &self.name
     }
 
     /// The agent's process, once it was born.
-    #[must_use]
     pub fn identity(&self) -> Option<&ProcessIdentity> {
         self.agent.as_ref()
     }
 
     /// The folder of the pen's cgroup, if it has one.
-    #[must_use]
     pub fn cgroup_path(&self) -> Option<&Path> {
         self.cgroup.as_deref()
     }
@@ -338,7 +331,7 @@ impl SupervisorHandle {
         Ok(event)
     }
 
-    /// The next event, if one arrives before the deadline. The socket ([`AsFd`]) is readable when there is one.
+    /// The next event before the deadline. The socket ([`AsFd`]) is readable when there is one.
     ///
     /// # Errors
     /// [`SupervisorError::Died`] if the supervisor has died before the pen was gone.
@@ -371,8 +364,8 @@ impl SupervisorHandle {
         self.request(&SupervisorRequest::Open)
     }
 
-    /// Requests the end: TERM to every process, KILL after `grace`, or after the grace of the launch. The
-    /// supervisor carries it out even if this process dies.
+    /// Requests the end: TERM to every process, KILL after `grace`, or after the grace of the
+    /// launch. The supervisor carries it out even if this process dies.
     pub fn stop(&self, grace: Option<Duration>) -> Result<(), SupervisorError> {
         self.request(&SupervisorRequest::Stop(grace))
     }

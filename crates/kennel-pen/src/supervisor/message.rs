@@ -32,14 +32,13 @@ pub struct PenLaunch {
     pub grace: Duration,
     /// Whether the streams are a terminal. Set when they are opened.
     pub(crate) terminal: bool,
-    /// For tests with the feature `faults`: the number of the supervisor's call that fails, and its errno.
+    /// For tests: the number of the supervisor's call that fails, and its errno.
     #[doc(hidden)]
     pub fault: Option<(u32, i32)>,
 }
 
 impl PenLaunch {
     /// A launch of this command in a pen of this name.
-    #[must_use]
     pub fn new(name: PenName, command: Command) -> Self {
         Self {
             name,

@@ -4,8 +4,8 @@
 //! helper process for each: the parent of the agent, a subreaper, the owner of the pen. The program holds one
 //! end of a socket. When that closes, for whatever reason, the helper ends the pen and exits.
 //!
-//! The helper is the program itself in another role, so `main` must begin with [`run_if_supervisor`]. The
-//! example `many_pens` of this crate runs several pens at once:
+//! The helper is the program itself in another role, so `main` must begin with
+//! [`run_if_supervisor`]. The example `many_pens` of this crate runs several pens at once:
 //!
 //! ```no_run
 //! use std::time::{Duration, Instant};

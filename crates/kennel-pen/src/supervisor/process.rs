@@ -46,8 +46,8 @@ impl OwnEnvironment {
     pub(super) fn set_up(namespace: Option<NamespaceInit>) -> io::Result<Self> {
         // Keep no folder of the user busy.
         rustix::process::chdir("/")?;
-        // A supervisor exits when its pen is empty, not because a whole tree or group got a polite signal: it
-        // may itself run inside another pen.
+        // A supervisor exits when its pen is empty, not because a whole tree or group got a polite
+        // signal: it may itself run inside another pen.
         let polite =
             [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
         kennel_sys::signals::ignore(&polite.map(Signal::as_raw))?;

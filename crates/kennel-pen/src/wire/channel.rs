@@ -60,7 +60,6 @@ impl Channel {
     }
 
     /// Wraps a non-blocking socket, for messages up to this length.
-    #[must_use]
     pub fn new(socket: OwnedFd, longest: usize) -> Self {
         Self { socket, longest }
     }
@@ -104,8 +103,8 @@ impl Channel {
     fn receive_into(&self, buffer: &mut [u8]) -> io::Result<Received> {
         loop {
             match self.receive_once(buffer) {
-                // The peer closed its end before it had read everything. The kernel reports that once, ahead of
-                // the peer's own messages, which can still be received.
+                // The peer closed its end before it had read everything. The kernel reports that
+                // once, ahead of the peer's own messages, which can still be received.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
                 received => return received,
             }
@@ -161,13 +160,11 @@ pub struct QueuedChannel {
 
 impl QueuedChannel {
     /// Wraps a channel, with an empty queue.
-    #[must_use]
     pub fn new(channel: Channel) -> Self {
         Self { channel, queue: VecDeque::new() }
     }
 
     /// The channel itself.
-    #[must_use]
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
@@ -179,7 +176,6 @@ impl QueuedChannel {
     }
 
     /// How many messages are queued.
-    #[must_use]
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
@@ -208,7 +204,6 @@ impl QueuedChannel {
     }
 
     /// What to poll for: messages of the peer, and room for queued ones.
-    #[must_use]
     pub fn poll_flags(&self) -> PollFlags {
         if self.queue.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
     }

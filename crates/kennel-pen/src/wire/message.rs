@@ -1,7 +1,7 @@
 //! Messages as bytes.
 //!
-//! The format is [postcard]. A receiver ignores bytes that follow what it knows, and a variant keeps its
-//! position for ever: new variants are added at the end of an enum, never in between.
+//! The format is [postcard]. A receiver ignores bytes that follow what it knows, and a variant
+//! keeps its position for ever: new variants are added at the end of an enum, never in between.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -18,7 +18,6 @@ pub struct MalformedMessage;
 /// A message that Kennel's processes exchange.
 pub trait WireMessage: Serialize + DeserializeOwned {
     /// The message as bytes; never empty.
-    #[must_use]
     fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("a message has only values that can be serialized")
     }
@@ -37,7 +36,7 @@ pub trait WireMessage: Serialize + DeserializeOwned {
     }
 }
 
-/// Sends a path with exactly its bytes, which serde does not do by itself: `#[serde(with = "os_path")]`.
+/// Sends a path with exactly its bytes: `#[serde(with = "os_path")]`.
 pub mod os_path {
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};

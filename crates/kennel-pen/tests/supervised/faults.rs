@@ -1,4 +1,4 @@
-//! Whichever call of a launch fails: the error names it, and nothing is left.
+//! Whichever call of a launch fails, the error names it, and nothing is left.
 
 use kennel_pen::PenKind;
 use kennel_pen::supervisor::SupervisorError;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::scene::{TestHome, soon};
 
-/// The most calls that a launch may take; reaching this would mean that the trial never ends.
+/// The maximum number of calls of a launch, so that the walk ends.
 const MOST: u32 = 200;
 
 fn text(error: &dyn std::error::Error) -> String {
@@ -21,15 +21,15 @@ fn text(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Fails the first call, then the second, and so on, until a launch succeeds because there is none left;
-/// then the same for the calls of the new process.
-fn walk(kind: PenKind, in_holder: bool, terminal: bool) -> Vec<String> {
-    let mut failed = walk_from(1, kind, in_holder, terminal);
-    failed.extend(walk_from(fault::CHILD + 1, kind, in_holder, terminal));
+/// Fails the first call, then the second, and so on, until a launch succeeds because there are no
+/// more. Then it does the same for the calls of the new process.
+fn walk(kind: PenKind, in_supervisor: bool, terminal: bool) -> Vec<String> {
+    let mut failed = walk_from(1, kind, in_supervisor, terminal);
+    failed.extend(walk_from(fault::CHILD + 1, kind, in_supervisor, terminal));
     failed
 }
 
-fn walk_from(first: u32, kind: PenKind, in_holder: bool, terminal: bool) -> Vec<String> {
+fn walk_from(first: u32, kind: PenKind, in_supervisor: bool, terminal: bool) -> Vec<String> {
     let mut failed = Vec::new();
     for nth in first..first + MOST {
         let home = TestHome::new();
@@ -38,7 +38,7 @@ fn walk_from(first: u32, kind: PenKind, in_holder: bool, terminal: bool) -> Vec<
             command.streams(StdStreams::Terminal { size: Size::default(), stderr: None });
         }
         let mut order = home.order(kind, command);
-        if in_holder {
+        if in_supervisor {
             order.fault = Some((nth, Errno::IO.raw_os_error()));
         } else {
             fault::arm(nth, Errno::IO.raw_os_error());
@@ -47,9 +47,9 @@ fn walk_from(first: u32, kind: PenKind, in_holder: bool, terminal: bool) -> Vec<
             TestHome::program().launch(order, soon()).and_then(|gated| gated.open(soon()));
         let seen = fault::disarm();
         match outcome {
-            Ok(mut held) => {
+            Ok(mut pen) => {
                 assert_eq!(seen.failed, None, "a failure was swallowed");
-                assert!(held.wait_gone(soon()).expect("answered").is_some());
+                assert!(pen.wait_gone(soon()).expect("answered").is_some());
                 home.assert_nothing_left();
                 return failed;
             }
@@ -70,20 +70,17 @@ fn walk_from(first: u32, kind: PenKind, in_holder: bool, terminal: bool) -> Vec<
             }
         }
     }
-    panic!("the launch takes more than {MOST} calls, or the trial never ends");
+    panic!("the launch makes more than {MOST} calls");
 }
 
 fn assert_covers(failed: &[String], calls: &[&str]) {
     for call in calls {
-        assert!(
-            failed.iter().any(|text| text.contains(call)),
-            "{call} was never made to fail: {failed:#?}"
-        );
+        assert!(failed.iter().any(|text| text.contains(call)), "{call} never failed: {failed:#?}");
     }
 }
 
 #[test]
-fn every_call_of_the_holder_may_fail_in_a_subtree_pen() {
+fn every_call_of_the_supervisor_may_fail_in_a_subtree_pen() {
     let failed = walk(PenKind::Subtree, true, false);
     let new_process = ["dup", "close_range", "setsid", "setrlimit", "chdir", "gate", "execute"];
     assert_covers(
@@ -94,7 +91,7 @@ fn every_call_of_the_holder_may_fail_in_a_subtree_pen() {
 }
 
 #[test]
-fn every_call_of_the_holder_may_fail_in_a_cgroup_pen() {
+fn every_call_of_the_supervisor_may_fail_in_a_cgroup_pen() {
     if !TestHome::kinds().contains(&PenKind::Cgroup) {
         return;
     }
@@ -111,14 +108,13 @@ fn every_call_of_the_caller_may_fail() {
     );
 }
 
-/// A launch that fails says which kind of failure it is.
 #[test]
-fn a_failed_exec_in_the_new_process_is_told_as_such() {
+fn a_failed_exec_in_the_new_process_is_reported_as_such() {
     let home = TestHome::new();
     let order = home.order(PenKind::Subtree, kennel_pen::Command::new("/no/such/program"));
     let error =
         TestHome::program().launch(order, soon()).and_then(|gated| gated.open(soon())).unwrap_err();
     let SupervisorError::Launch(LaunchError::Exec(error)) = error else { panic!("{error:?}") };
-    assert_eq!(error.errno(), Errno::NOENT.raw_os_error());
+    assert_eq!(error.to_string(), "/no/such/program: not found");
     home.assert_nothing_left();
 }

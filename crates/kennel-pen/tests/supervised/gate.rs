@@ -1,4 +1,4 @@
-//! Known before it runs; runs only when told to; leaves nothing when dropped.
+//! A gated process is identified before it runs, runs only on request, and leaves nothing when it is dropped.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,19 +15,19 @@ fn descriptors(pid: i32) -> BTreeSet<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// `pipe:[inode]` of its gate.
+/// The `pipe:[inode]` of its gate.
 fn gate(pid: i32) -> String {
     fs::read_link(format!("/proc/{pid}/fd/3")).expect("a gate").to_string_lossy().into_owned()
 }
 
-/// Once it is at its gate it has these descriptors and no others.
+/// A process at its gate has these descriptors and no others.
 fn wait_at_gate(pid: i32) {
     let expected = ["0", "1", "2", "3"].map(String::from).into();
     eventually("it is at its gate", || descriptors(pid) == expected);
 }
 
 #[test]
-fn a_gated_process_is_known_holds_only_its_gate_and_has_not_run() {
+fn a_gated_process_is_identified_holds_only_its_gate_and_has_not_run() {
     for kind in TestHome::kinds() {
         let home = TestHome::new();
         let gated = home.launch(kind, &["sleep"]).expect("launched");
@@ -36,10 +36,10 @@ fn a_gated_process_is_known_holds_only_its_gate_and_has_not_run() {
         wait_at_gate(identity.pid);
         assert!(home.pids().is_empty(), "the program has not run");
 
-        let mut held = gated.open(soon()).expect("opened");
+        let mut pen = gated.open(soon()).expect("opened");
         eventually("the program runs", || home.pids() == [identity.pid]);
-        held.kill().expect("asked");
-        let gone = held.wait_gone(soon()).expect("answered").expect("gone");
+        pen.kill().expect("asked");
+        let gone = pen.wait_gone(soon()).expect("answered").expect("gone");
         assert_eq!(gone.status, Some(Status::Signal { signal: 9, core: false, oom: false }));
         assert!(!identity.exists().expect("asked"));
         home.assert_nothing_left();
@@ -59,8 +59,8 @@ fn dropping_a_gated_process_leaves_nothing_and_runs_nothing() {
     }
 }
 
-/// Launches from many threads at once: no one holds another's gate or socket, so each vanishes as soon
-/// as *its* handle is dropped, while all the others wait on.
+/// Launches from many threads at once: none holds another's gate or socket, so each process exits
+/// as soon as *its* handle is dropped, while all others keep waiting.
 #[test]
 fn many_launches_at_once_do_not_hold_each_others_gates_open() {
     const THREADS: usize = 12;
@@ -85,8 +85,11 @@ fn many_launches_at_once_do_not_hold_each_others_gates_open() {
         while let Some(one) = gated.pop() {
             let identity = one.identity().clone();
             drop(one);
-            eventually("it vanishes", || !identity.exists().expect("asked"));
-            assert!(gated.iter().all(|other| alive(other.identity().pid)), "the others wait on");
+            eventually("it exits", || !identity.exists().expect("asked"));
+            assert!(
+                gated.iter().all(|other| alive(other.identity().pid)),
+                "the others keep waiting"
+            );
         }
         home.assert_nothing_left();
     }

@@ -1,4 +1,4 @@
-//! The holder's handle, from a caller's side. One file a behaviour.
+//! Pens in supervisors, from the program's side. Each file tests one behaviour.
 
 mod asynchronous;
 mod faults;

@@ -22,7 +22,7 @@ impl TestHome {
         Self { home: HomeId::random().expect("random bytes"), folder }
     }
 
-    /// The kinds of pen that this machine offers to this user.
+    /// The kinds of pen that are possible here.
     pub(crate) fn kinds() -> Vec<PenKind> {
         let mut kinds = vec![PenKind::Subtree];
         if may_make_cgroups() {
@@ -40,7 +40,7 @@ impl TestHome {
         SupervisorProgram::at(env!("CARGO_BIN_EXE_kennel-supervisor"))
     }
 
-    /// The fake agent behaving so.
+    /// The fake agent with this behaviour.
     pub(crate) fn agent(&self, behaviour: &[&str]) -> Command {
         let mut command = Command::new(fake_agent());
         command.args(behaviour).env("FAKE_AGENT_PIDS", self.pids_file()).folder(self.folder.path());
@@ -66,7 +66,7 @@ impl TestHome {
         self.folder.path().join("pids")
     }
 
-    /// The pids that the fake agent's processes wrote down.
+    /// The pids that the processes of the fake agent have recorded.
     pub(crate) fn pids(&self) -> Vec<i32> {
         let text = std::fs::read_to_string(self.pids_file()).unwrap_or_default();
         text.lines().filter_map(|line| line.split(' ').next()?.parse().ok()).collect()
@@ -76,18 +76,18 @@ impl TestHome {
         cgroups_named(&format!("kennel-{}-", self.home))
     }
 
-    /// Looks from outside that nothing is left, before long.
+    /// Checks from outside that nothing is left soon.
     #[track_caller]
     pub(crate) fn assert_nothing_left(&self) {
-        eventually("no process, no holder and no pen is left", || {
+        eventually("no process, no supervisor and no pen is left", || {
             self.pids().into_iter().all(|pid| !alive(pid))
                 && self.pens().is_empty()
-                && self.holders() == 0
+                && self.supervisors() == 0
         });
     }
 
-    /// Holders and gated processes of this home, by their command line and environment.
-    fn holders(&self) -> usize {
+    /// The supervisors and gated processes of this home, by their command line and environment.
+    fn supervisors(&self) -> usize {
         let entries = std::fs::read_dir("/proc").expect("/proc can be listed").flatten();
         let bears = |file: PathBuf| {
             std::fs::read(file).is_ok_and(|text| contains(&text, self.home.as_str().as_bytes()))

@@ -1,4 +1,4 @@
-//! A session through its handle: members, usage, signals, limits, streams, statuses.
+//! A session through its handle: processes, usage, signals, limits, streams, statuses.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,28 +14,28 @@ use rustix::process::Signal;
 use crate::scene::{TestHome, soon};
 
 #[test]
-fn members_usage_and_signals_are_those_of_the_whole_tree() {
+fn processes_usage_and_signals_concern_the_whole_tree() {
     for kind in TestHome::kinds() {
         let home = TestHome::new();
-        let mut held =
+        let mut pen =
             home.launch(kind, &["setsid", "3"]).and_then(|g| g.open(soon())).expect("runs");
         eventually("all are up", || home.pids().len() == 4);
-        let members = held.processes(soon()).expect("listed");
+        let members = pen.processes(soon()).expect("listed");
         let mut pids = members.iter().map(|member| member.pid).collect::<Vec<_>>();
         pids.sort_unstable();
         let mut expected = home.pids();
         expected.sort_unstable();
         assert_eq!(pids, expected);
-        let usage = held.usage(soon()).expect("counted");
+        let usage = pen.usage(soon()).expect("counted");
         assert_eq!(usage.processes, 4);
         assert!(usage.memory > 100_000, "{usage:?}");
 
-        held.signal(Signal::STOP).expect("asked");
+        pen.signal(Signal::STOP).expect("asked");
         eventually("all are stopped", || {
-            held.processes(soon()).expect("listed").iter().all(|member| member.state == 'T')
+            pen.processes(soon()).expect("listed").iter().all(|member| member.state == 'T')
         });
-        held.stop(None).expect("asked");
-        let gone = held.wait_gone(soon()).expect("answered").expect("gone");
+        pen.stop(None).expect("asked");
+        let gone = pen.wait_gone(soon()).expect("answered").expect("gone");
         assert_eq!(
             gone.status.as_ref().and_then(Status::shell_code),
             Some(143),
@@ -45,7 +45,7 @@ fn members_usage_and_signals_are_those_of_the_whole_tree() {
     }
 }
 
-/// B8: the stop belongs to the holder; whoever asked may vanish.
+/// B8: the supervisor carries out a stop, even if the program that requested it exits.
 #[test]
 fn a_stop_is_carried_out_when_its_caller_is_gone() {
     for kind in TestHome::kinds() {
@@ -53,11 +53,11 @@ fn a_stop_is_carried_out_when_its_caller_is_gone() {
         let command = home.agent(&["ignore-term", "2"]);
         let mut order = home.order(kind, command);
         order.grace = Duration::from_secs(3600);
-        let held =
+        let pen =
             TestHome::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
         eventually("all are up", || home.pids().len() == 3);
-        held.stop(None).expect("asked");
-        drop(held);
+        pen.stop(None).expect("asked");
+        drop(pen);
         home.assert_nothing_left();
     }
 }
@@ -65,15 +65,15 @@ fn a_stop_is_carried_out_when_its_caller_is_gone() {
 #[test]
 fn every_wait_has_a_deadline() {
     let home = TestHome::new();
-    let mut held =
+    let mut pen =
         home.launch(PenKind::Subtree, &["sleep"]).and_then(|g| g.open(soon())).expect("runs");
     let start = Instant::now();
     let event =
-        held.next_event(Instant::now() + Duration::from_millis(50)).expect("the holder lives");
+        pen.next_event(Instant::now() + Duration::from_millis(50)).expect("the supervisor lives");
     assert_eq!(event, None);
     assert!(start.elapsed() >= Duration::from_millis(50));
-    assert_eq!(held.wait_gone(Instant::now()).expect("the holder lives"), None);
-    drop(held);
+    assert_eq!(pen.wait_gone(Instant::now()).expect("the supervisor lives"), None);
+    drop(pen);
     home.assert_nothing_left();
 }
 
@@ -89,14 +89,14 @@ fn pipes_carry_what_was_written_and_printed() {
         });
         let gated =
             TestHome::program().launch(home.order(kind, command), soon()).expect("launched");
-        let (mut held, ends) = gated.open_with_ends(soon()).expect("opened");
+        let (mut pen, ends) = gated.open_with_ends(soon()).expect("opened");
         let mut stdin = File::from(ends.stdin.expect("a pipe"));
         stdin.write_all(b"over the fence\n").expect("written");
         drop(stdin);
         let mut text = String::new();
         File::from(ends.stdout.expect("a pipe")).read_to_string(&mut text).expect("read");
         assert_eq!(text, "over the fence\n");
-        let gone = held.wait_gone(soon()).expect("answered").expect("gone");
+        let gone = pen.wait_gone(soon()).expect("answered").expect("gone");
         assert_eq!(gone.status, Some(Status::Code(0)));
         home.assert_nothing_left();
     }
@@ -120,10 +120,10 @@ fn limits_and_umask_are_those_of_the_command() {
     });
     let order = home.order(PenKind::Subtree, command);
     let gated = TestHome::program().launch(order, soon()).expect("launched");
-    let (mut held, ends) = gated.open_with_ends(soon()).expect("opened");
+    let (mut pen, ends) = gated.open_with_ends(soon()).expect("opened");
     let mut text = String::new();
     File::from(ends.stdout.expect("a pipe")).read_to_string(&mut text).expect("read");
-    assert!(held.wait_gone(soon()).expect("answered").is_some());
+    assert!(pen.wait_gone(soon()).expect("answered").is_some());
     assert!(
         text.contains(r#""RLIMIT_NOFILE":["77","99"]"#)
             || text.contains(r#""RLIMIT_NOFILE": ["77", "99"]"#),
@@ -133,9 +133,8 @@ fn limits_and_umask_are_those_of_the_command() {
     home.assert_nothing_left();
 }
 
-/// A core that was dumped is told, one that was not isn't.
 #[test]
-fn a_status_tells_whether_a_core_was_dumped() {
+fn a_status_shows_whether_a_core_was_dumped() {
     let home = TestHome::new();
     for (limit, script) in
         [("0", "ulimit -c 0; kill -ABRT $$"), ("unlimited", "ulimit -c unlimited; kill -ABRT $$")]
@@ -143,31 +142,30 @@ fn a_status_tells_whether_a_core_was_dumped() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).folder(home.folder.path());
         let order = home.order(PenKind::Subtree, command);
-        let mut held =
+        let mut pen =
             TestHome::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
-        let gone = held.wait_gone(soon()).expect("answered").expect("gone");
+        let gone = pen.wait_gone(soon()).expect("answered").expect("gone");
         let Some(Status::Signal { signal: 6, core, oom: false }) = gone.status else {
             panic!("{:?}", gone.status)
         };
         let files = std::fs::read_dir(home.folder.path()).expect("listed").flatten();
         let dumped =
             files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with("core"));
-        assert!(core || !dumped, "limit {limit}: a core is there, and was not told");
-        assert!(!core || limit != "0", "no core was allowed, yet one was told");
+        assert!(core || !dumped, "limit {limit}: a core was dumped and not reported");
+        assert!(!core || limit != "0", "no core was allowed, but one was reported");
     }
     home.assert_nothing_left();
 }
 
-/// What an agent leaves behind is told before it is ended.
 #[test]
-fn what_is_left_behind_is_told() {
+fn processes_left_behind_are_reported_before_they_are_ended() {
     for kind in TestHome::kinds() {
         let home = TestHome::new();
-        let mut held =
+        let mut pen =
             home.launch(kind, &["setsid-exit", "2"]).and_then(|g| g.open(soon())).expect("runs");
         let mut left = Vec::new();
         loop {
-            match held.next_event(soon()).expect("the holder lives").expect("an event") {
+            match pen.next_event(soon()).expect("the supervisor lives").expect("an event") {
                 SupervisorEvent::Pen(PenEvent::LeftBehind(members)) => left = members,
                 SupervisorEvent::Gone(gone) => {
                     break assert_eq!(gone.status, Some(Status::Code(0)));
@@ -180,27 +178,26 @@ fn what_is_left_behind_is_told() {
     }
 }
 
-/// A holder at rest does not run.
 #[test]
-fn a_holder_of_an_idle_session_sleeps() {
+fn the_supervisor_of_an_idle_session_sleeps() {
     for kind in TestHome::kinds() {
         let home = TestHome::new();
-        let held = home.launch(kind, &["sleep"]).and_then(|g| g.open(soon())).expect("runs");
+        let pen = home.launch(kind, &["sleep"]).and_then(|g| g.open(soon())).expect("runs");
         eventually("it is up", || home.pids().len() == 1);
         let agent = home.pids()[0];
-        let holder = kennel_testing::Process::look(agent).expect("the agent").parent;
+        let supervisor = kennel_testing::Process::look(agent).expect("the agent").parent;
         let switches = || -> u64 {
-            let status =
-                std::fs::read_to_string(format!("/proc/{holder}/status")).expect("the holder");
+            let status = std::fs::read_to_string(format!("/proc/{supervisor}/status"))
+                .expect("the supervisor");
             let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
             counts.map(|(_, count)| count.trim().parse::<u64>().expect("a count")).sum()
         };
-        eventually("it has come to rest", || {
+        eventually("it is idle", || {
             let before = switches();
             std::thread::sleep(POLL_INTERVAL);
             switches() == before
         });
-        drop(held);
+        drop(pen);
         home.assert_nothing_left();
     }
 }
