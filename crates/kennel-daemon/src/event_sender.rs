@@ -1,27 +1,18 @@
-//! Typed senders: how links and workers report to the owner without knowing its messages.
+//! Typed senders: how links and workers report to the owner without knowing it.
 
 use std::fmt;
 use std::sync::Arc;
 
-use kennel_core::Event;
-use kennel_types::SessionId;
-
-/// Sends events of one type. The receiver decides what they become.
-pub(crate) struct EventSender<T>(Arc<dyn Fn(T) -> bool + Send + Sync>);
-
-/// The receiver no longer exists: the daemon is shutting down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ReceiverGone;
+/// Sends events of one type, and never blocks. Events are dropped if the receiver no longer exists.
+pub(crate) struct EventSender<T>(Arc<dyn Fn(T) + Send + Sync>);
 
 impl<T> EventSender<T> {
-    /// Wraps a function that delivers an event and returns whether the receiver still exists.
-    pub(crate) fn new(deliver: impl Fn(T) -> bool + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(deliver: impl Fn(T) + Send + Sync + 'static) -> Self {
         Self(Arc::new(deliver))
     }
 
-    /// Sends an event; never blocks.
-    pub(crate) fn send(&self, event: T) -> Result<(), ReceiverGone> {
-        if (self.0)(event) { Ok(()) } else { Err(ReceiverGone) }
+    pub(crate) fn send(&self, event: T) {
+        (self.0)(event);
     }
 }
 
@@ -37,13 +28,6 @@ impl<T> fmt::Debug for EventSender<T> {
     }
 }
 
-/// Something happened to a session: the input of one step of the core.
-#[derive(Debug)]
-pub(crate) struct SessionEvent {
-    pub(crate) session: SessionId,
-    pub(crate) event: Event,
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::sync::mpsc;
@@ -51,12 +35,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_when_the_receiver_is_gone() {
+    fn delivers_events_until_the_receiver_is_gone() {
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        let events = EventSender::new(move |number: u32| sender.send(number.to_string()).is_ok());
-        assert_eq!(events.clone().send(7), Ok(()));
+        let events = EventSender::new(move |number: u32| drop(sender.send(number.to_string())));
+        events.clone().send(7);
         assert_eq!(receiver.try_recv().as_deref(), Ok("7"));
         drop(receiver);
-        assert_eq!(events.send(8), Err(ReceiverGone));
+        events.send(8);
     }
 }

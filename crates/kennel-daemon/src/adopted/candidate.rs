@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use kennel_sys::identity::{ProcessIdentity, ProcessStat};
+use kennel_sys::identity::{self, ProcessIdentity, ProcessStat};
 use kennel_sys::pidfd;
 use kennel_types::api::AdoptRequest;
 use kennel_types::{SessionSpec, Title};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::error::{ApiError, ApiErrorKind};
+use crate::error::ApiError;
 use crate::launch::request::check_name;
 use crate::os::clock;
 use crate::os::home::HomeDir;
@@ -20,13 +20,11 @@ use crate::recover::census::SessionCensus;
 /// The grace between TERM and KILL if the stop request has none.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A process that may be followed.
 #[derive(Debug)]
 pub(crate) struct AdoptionCandidate {
     pub(crate) identity: ProcessIdentity,
     pub(crate) spec: SessionSpec,
     pub(crate) title: Option<Title>,
-    /// When it started, if that is known.
     pub(crate) started_ms: Option<u64>,
 }
 
@@ -49,9 +47,8 @@ impl AdoptionCandidate {
         let pid = request.pid;
         refuse_number(pid, census)?;
         let (identity, handle) = open(pid, request.identity.as_deref())?;
-        let gone = || not_there(pid);
         let info = pidfd::info(handle.as_fd(), pid).map_err(ApiError::internal)?;
-        let uid = info.ok_or_else(gone)?.uid;
+        let uid = info.ok_or_else(|| not_there(pid))?.uid;
         let own = rustix::process::geteuid().as_raw();
         if uid != own {
             let text = format!("pid {pid} belongs to user {uid}, and this home to user {own}");
@@ -71,11 +68,10 @@ impl AdoptionCandidate {
         };
         let started_ms = started_ms(pid);
         // The pid was not reused while it was checked.
-        match pidfd::has_ended(handle.as_fd()) {
-            Ok(false) => Ok(Self { identity, spec, title: request.title, started_ms }),
-            Ok(true) => Err(gone()),
-            Err(error) => Err(ApiError::internal(error)),
+        if pidfd::has_ended(handle.as_fd()).map_err(ApiError::internal)? {
+            return Err(not_there(pid));
         }
+        Ok(Self { identity, spec, title: request.title, started_ms })
     }
 }
 
@@ -95,42 +91,32 @@ fn refuse_number(pid: i32, census: &SessionCensus) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The very process that is meant, and that lives.
-fn open(pid: i32, meant: Option<&str>) -> Result<(ProcessIdentity, OwnedFd), ApiError> {
-    let found = match meant {
-        Some(text) => {
-            let identity = ProcessIdentity::parse(text).filter(|identity| identity.pid == pid);
-            let identity = identity.ok_or_else(|| {
-                ApiError::invalid(format!("invalid identity {text:?} of a process with pid {pid}"))
-            })?;
-            let namespace = kennel_sys::identity::pid_namespace().map_err(ApiError::internal)?;
-            if identity.pid_namespace != namespace {
-                let text = format!("pid {pid} is in another pid namespace than the daemon");
-                return Err(ApiError::conflict(text));
-            }
-            identity.open().map_err(ApiError::internal)?.map(|handle| (identity, handle))
-        }
-        None => match pidfd::open(pid).map_err(ApiError::internal)? {
-            Some(handle) => match ProcessIdentity::new(handle.as_fd(), pid) {
-                Ok(identity) => Some((identity, handle)),
-                Err(error)
-                    if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) =>
-                {
-                    None
-                }
-                Err(error) => return Err(ApiError::internal(error)),
-            },
-            None => None,
-        },
+/// Returns the requested process and a handle to it, if it exists.
+fn open(pid: i32, identity: Option<&str>) -> Result<(ProcessIdentity, OwnedFd), ApiError> {
+    let Some(text) = identity else {
+        let handle = pidfd::open(pid).map_err(ApiError::internal)?.ok_or_else(|| not_there(pid))?;
+        let gone = Some(rustix::io::Errno::SRCH.raw_os_error());
+        return match ProcessIdentity::new(handle.as_fd(), pid) {
+            Err(error) if error.raw_os_error() == gone => Err(not_there(pid)),
+            identity => Ok((identity.map_err(ApiError::internal)?, handle)),
+        };
     };
-    found.ok_or_else(|| not_there(pid))
+    let identity = ProcessIdentity::parse(text).filter(|identity| identity.pid == pid);
+    let identity = identity.ok_or_else(|| {
+        ApiError::invalid(format!("invalid identity {text:?} of a process with pid {pid}"))
+    })?;
+    if identity.pid_namespace != identity::pid_namespace().map_err(ApiError::internal)? {
+        let text = format!("pid {pid} is in another pid namespace than the daemon");
+        return Err(ApiError::conflict(text));
+    }
+    let handle = identity.open().map_err(ApiError::internal)?.ok_or_else(|| not_there(pid))?;
+    Ok((identity, handle))
 }
 
 fn not_there(pid: i32) -> ApiError {
-    ApiError::new(ApiErrorKind::NotFound, format!("there is no process {pid}, or it has ended"))
+    ApiError::not_found(format!("there is no process {pid}, or it has ended"))
 }
 
-/// Returns when it started, in wall-clock time.
 fn started_ms(pid: i32) -> Option<u64> {
     let stat = ProcessStat::read(pid).ok().flatten()?;
     let now = Duration::try_from(clock_gettime(ClockId::Boottime)).ok()?;

@@ -44,24 +44,19 @@ const UNREAPED: &str = "it has ended, but its parent has not reaped it yet";
 /// A handle that becomes readable when the process has ended.
 pub(crate) type Handle = Arc<AsyncFd<OwnedFd>>;
 
-/// The input of a probe.
 #[derive(Debug)]
 pub(crate) struct AdoptedProbe {
-    /// The process, as it is on record.
     pub(crate) identity: Option<String>,
     /// The folder for the token file.
     pub(crate) folder: PathBuf,
-    /// The secret for its reports.
     pub(crate) token: String,
     /// Whether the machine was restarted since the home's last daemon ran.
     pub(crate) rebooted: bool,
 }
 
-/// The result of a probe.
 #[derive(Debug)]
 pub(crate) struct AdoptedSighting {
     pub(crate) probe: Probe,
-    /// A handle, if the process exists.
     pub(crate) handle: Option<Handle>,
 }
 
@@ -150,7 +145,6 @@ fn unknown(handle: &Handle) -> Exit {
     Exit::Unknown { why: if is_zombie { UNREAPED } else { UNREPORTED }.to_owned() }
 }
 
-/// Waits until the process has ended with all its threads.
 async fn ended(handle: &Handle) {
     loop {
         // It fails only if the runtime shuts down.

@@ -70,7 +70,6 @@ impl Keepers {
         true
     }
 
-    /// Deletes what is stored with the yard under this name.
     pub(crate) fn delete_stored(&self, name: String) {
         self.send(YardRequest::Forget { name });
     }

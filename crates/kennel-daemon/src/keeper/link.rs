@@ -15,19 +15,14 @@ use tokio::sync::mpsc;
 
 use crate::event_sender::EventSender;
 
-/// A connection to a keeper.
 pub(crate) type KeeperSocket = AsyncFd<KeeperClient>;
 
-/// What a link reports to the owner.
 #[derive(Debug)]
 pub(crate) enum KeeperEvent {
-    /// The keeper sent a report.
     Report { session: SessionId, link: u64, report: KeeperReport, descriptors: Vec<OwnedFd> },
-    /// The connection has ended.
     Closed { session: SessionId, link: u64 },
 }
 
-/// Where a keeper comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Descent {
     /// This daemon's yard forked it: it is the yard's child and runs the same program.
@@ -47,7 +42,6 @@ pub(crate) struct KeeperLink {
     pub(crate) socket: Arc<KeeperSocket>,
 }
 
-/// A command to a link's task.
 #[derive(Debug)]
 enum LinkCommand {
     Send(KeeperRequest, Vec<OwnedFd>),
@@ -112,7 +106,7 @@ impl Attendant {
             }
         }
         let closed = KeeperEvent::Closed { session: self.session, link: self.number };
-        self.owner.send(closed).ok();
+        self.owner.send(closed);
     }
 
     /// Returns when the owner has dropped the link; fails when the connection has ended.
@@ -154,12 +148,11 @@ impl Attendant {
         while let Some((report, descriptors)) = next()? {
             let session = self.session.clone();
             let event = KeeperEvent::Report { session, link: self.number, report, descriptors };
-            self.owner.send(event).ok();
+            self.owner.send(event);
         }
         Ok(())
     }
 
-    /// Sends as much as the socket accepts.
     fn send_waiting(
         &self,
         waiting: &mut VecDeque<(KeeperRequest, Vec<OwnedFd>)>,

@@ -17,7 +17,6 @@ use rustix::io::Errno;
 
 use crate::os::if_exists;
 
-/// The lock's name in the session's folder.
 pub(crate) const LOCK: &str = "lock";
 
 /// Where a launch came from.
@@ -42,14 +41,10 @@ pub(crate) enum Era {
     Copied,
 }
 
-/// The state of a lock.
 #[derive(Debug)]
 pub(crate) enum LockLook {
-    /// A process holds it.
     Held(Option<(Origin, Era)>),
-    /// No process holds it.
     Free(Option<(Origin, Era)>),
-    /// The file does not exist.
     Missing,
 }
 

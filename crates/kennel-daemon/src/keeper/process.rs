@@ -22,7 +22,6 @@ pub(crate) fn open(pid: i32, connection: BorrowedFd<'_>) -> io::Result<Option<Ow
     Ok(if has_hung_up(connection)? { None } else { handle })
 }
 
-/// Whether the other side of a connection is gone.
 pub(crate) fn has_hung_up(connection: BorrowedFd<'_>) -> io::Result<bool> {
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut end = [PollFd::new(&connection, PollFlags::empty())];
@@ -30,7 +29,6 @@ pub(crate) fn has_hung_up(connection: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(end[0].revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
-/// Waits until the process behind the handle has ended.
 pub(crate) async fn ended(handle: &OwnedFd) -> io::Result<()> {
     let handle = async_fd::watch_readable(handle.try_clone()?)?;
     handle.readable().await.map(drop)

@@ -10,16 +10,12 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::keeper::link::KeeperSocket;
 use crate::os::async_fd;
 
-/// Why a request to a keeper failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeeperRequestError {
-    /// No process listens on the keeper's socket.
     #[error("no keeper is listening")]
     NotListening,
-    /// The keeper refuses.
     #[error("{0}")]
     Refused(String),
-    /// The connection broke.
     #[error(transparent)]
     Client(#[from] KeeperClientError),
 }
@@ -34,17 +30,13 @@ impl From<io::Error> for KeeperRequestError {
 #[derive(Debug)]
 pub(crate) struct KeeperConnection(KeeperSocket);
 
-/// A keeper's greeting.
 #[derive(Debug)]
 pub(crate) struct Greeting {
-    /// The secret of its launch.
     pub(crate) token: String,
-    /// Its protocol version.
     pub(crate) version: u32,
 }
 
 impl KeeperConnection {
-    /// Connects to the keeper of the session with this folder.
     pub(crate) fn begin(folder: &Path) -> Result<Self, KeeperRequestError> {
         use io::ErrorKind::{ConnectionRefused, NotFound};
         match KeeperClient::connect(folder) {
@@ -56,7 +48,6 @@ impl KeeperConnection {
         }
     }
 
-    /// Exchanges greetings.
     pub(crate) async fn greet(&self, role: PeerRole) -> Result<Greeting, KeeperRequestError> {
         self.say(&KeeperRequest::Hello { version: VERSION, role }).await?;
         self.hear(|report, _| match report {
@@ -95,7 +86,6 @@ impl KeeperConnection {
         }
     }
 
-    /// Drops the reports that have arrived.
     pub(crate) fn drop_pending(&self) -> Result<(), KeeperRequestError> {
         while self.0.get_ref().receive()?.is_some() {}
         Ok(())

@@ -6,21 +6,16 @@ use kennel_types::SessionId;
 
 use crate::keeper::link::KeeperLink;
 
-/// How many spare keepers are kept at most.
 const LIMIT: usize = 8;
-/// How long a spare keeper waits for a launch.
 const LIFETIME: Duration = Duration::from_secs(10);
 
-/// A keeper without a launch.
 #[derive(Debug)]
 pub(crate) struct SpareKeeper {
     pub(crate) pid: i32,
     pub(crate) link: KeeperLink,
-    /// When it is released.
     until: Instant,
 }
 
-/// The keepers that wait for a launch.
 #[derive(Debug, Default)]
 pub(crate) struct SpareKeepers {
     /// The one that has waited longest comes first.
@@ -88,7 +83,7 @@ mod tests {
         let (ours, theirs) = Channel::pair().unwrap();
         let socket = async_fd::watch(KeeperClient::over(ours)).unwrap();
         let id = IdMaker::default().next(0, 1);
-        let link = KeeperLink::attend(id, 1, Descent::Ours, socket, EventSender::new(|_| true));
+        let link = KeeperLink::attend(id, 1, Descent::Ours, socket, EventSender::new(|_| {}));
         (link, theirs)
     }
 

@@ -21,7 +21,6 @@ use tokio::task::JoinHandle;
 use crate::event_sender::EventSender;
 use crate::os::async_fd;
 
-/// A request to the yard, with descriptors.
 #[derive(Debug)]
 pub(crate) struct YardOrder {
     pub(crate) request: YardRequest,
@@ -34,7 +33,6 @@ impl From<YardRequest> for YardOrder {
     }
 }
 
-/// What the link to the yard reports to the owner.
 #[derive(Debug)]
 pub(crate) enum YardEvent {
     Report(YardReport),
@@ -49,12 +47,10 @@ pub(crate) struct YardKeepers {
     pub(crate) known: HashMap<i32, SessionId>,
 }
 
-/// The sender of requests to the yard.
 #[derive(Debug, Clone)]
 pub(crate) struct YardSender {
     orders: mpsc::UnboundedSender<YardOrder>,
     socket: Arc<AsyncFd<YardClient>>,
-    /// How many orders wait to be sent.
     unsent: Arc<AtomicUsize>,
 }
 
@@ -76,7 +72,6 @@ impl YardSender {
     }
 }
 
-/// The link to a yard whose process is known.
 #[derive(Debug)]
 pub(crate) struct YardLink {
     pub(crate) identity: ProcessIdentity,
@@ -104,7 +99,7 @@ impl YardLink {
         let handle = pidfd::open(pid)?.ok_or_else(gone)?;
         let identity = ProcessIdentity::new(handle.as_fd(), pid)?;
         for report in early {
-            owner.send(YardEvent::Report(report)).ok();
+            owner.send(YardEvent::Report(report));
         }
         let (orders, queue) = mpsc::unbounded_channel();
         let socket = Arc::new(socket);
@@ -142,7 +137,6 @@ async fn receive_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) 
     }
 }
 
-/// Asks for what a former daemon has stored.
 async fn receive_kept(
     socket: &AsyncFd<YardClient>,
     early: &mut Vec<YardReport>,
@@ -197,7 +191,7 @@ async fn attend(
 ) {
     if let Err(why) = carry(&socket, queue, &unsent, &owner).await {
         tracing::error!(%why, "the yard is gone");
-        owner.send(YardEvent::Gone).ok();
+        owner.send(YardEvent::Gone);
     }
 }
 
@@ -215,7 +209,7 @@ async fn carry(
             ready = socket.readable() => {
                 ready?.clear_ready();
                 while let Some((report, _)) = socket.get_ref().receive()? {
-                    owner.send(YardEvent::Report(report)).ok();
+                    owner.send(YardEvent::Report(report));
                 }
             }
             order = queue.recv(), if open => {
@@ -246,7 +240,7 @@ fn send_waiting(
                 // This one can't be sent at all, which says nothing about others.
                 if let YardRequest::Fork { key } = order.request {
                     let why = format!("can't ask the yard: {error}");
-                    owner.send(YardEvent::Report(YardReport::NotForked { key, why })).ok();
+                    owner.send(YardEvent::Report(YardReport::NotForked { key, why }));
                 } else {
                     tracing::error!(%error, "can't send a request to the yard");
                 }

@@ -38,7 +38,6 @@ const REASONS: [&str; 14] = [
     "forgotten",
 ];
 
-/// A counter for each value of one label.
 #[derive(Debug, Clone)]
 pub(crate) struct LabelledCounters {
     label: &'static str,

@@ -27,22 +27,18 @@ pub(crate) const PLAN_STATES: [(PlanStatus, &str); 6] = [
     (PlanStatus::Cancelled, "cancelled"),
 ];
 
-/// The kinds of owed cleanups.
 pub(crate) const OWED_KINDS: [&str; 3] = ["runtime_files", "pen_folder", "worktree"];
 
-/// How many there are of what.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Gauges {
     /// Sessions by the phase of their latest launch, as in [`PHASES`].
     pub(crate) phases: [u64; PHASES.len()],
     /// Cleanups that ended launches still owe, as in [`OWED_KINDS`].
     pub(crate) owed: [u64; OWED_KINDS.len()],
-    /// Worktrees that are kept for their content.
     pub(crate) worktrees_kept: u64,
     /// Plans, as in [`PLAN_STATES`].
     pub(crate) plans: [u64; PLAN_STATES.len()],
     pub(crate) members: u64,
-    /// Keepers without a launch.
     pub(crate) spare_keepers: u64,
     /// When the daemon started, in milliseconds since 1970.
     pub(crate) started_ms: u64,

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use kennel_core::headroom::Measured;
 use rustix::process::Resource;
 
-/// How long a measurement counts.
+use super::proc;
+
 const FRESH: Duration = Duration::from_millis(100);
 
-/// Measures, and caches the result for a moment.
 #[derive(Debug)]
 pub(crate) struct HeadroomMeter {
     home: PathBuf,
@@ -96,14 +96,12 @@ fn available_memory() -> Option<u64> {
     available(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// Parses `/proc/meminfo`.
 fn available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes = line.split_whitespace().next()?.parse::<u64>().ok()?;
     kilobytes.checked_mul(1024)
 }
 
-/// Parses the number of threads from `/proc/loadavg`.
 fn threads(text: &str) -> Option<u64> {
     text.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
@@ -116,11 +114,10 @@ fn number(path: PathBuf) -> Option<u64> {
 /// Returns the daemon's cgroups that limit the number of processes.
 fn counting_cgroups() -> Vec<PathBuf> {
     let Some(mount) = kennel_pen::cgroup_mount() else { return Vec::new() };
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::/")) else {
+    let Some(path) = proc::cgroup(rustix::process::getpid().as_raw_pid()) else {
         return Vec::new();
     };
-    let own = mount.join(path);
+    let own = mount.join(path.trim_start_matches('/'));
     let above = own.ancestors().take_while(|folder| folder.starts_with(&mount));
     above.filter(|folder| folder.join("pids.max").exists()).map(Path::to_owned).collect()
 }

@@ -11,7 +11,6 @@ use kennel_pen::{HomeId, PenName};
 use kennel_types::SessionId;
 use rustix::fs::FlockOperation;
 
-/// A home: its folder and its id.
 #[derive(Debug, Clone)]
 pub(crate) struct HomeDir {
     pub(crate) folder: PathBuf,
@@ -19,28 +18,6 @@ pub(crate) struct HomeDir {
 }
 
 impl HomeDir {
-    pub(crate) fn register(&self) -> PathBuf {
-        self.folder.join("register.db")
-    }
-
-    pub(crate) fn log(&self) -> PathBuf {
-        self.folder.join("log")
-    }
-
-    pub(crate) fn lock(&self) -> PathBuf {
-        self.folder.join("daemon.lock")
-    }
-
-    /// The file with the boot that the last daemon of this home saw.
-    pub(crate) fn boot(&self) -> PathBuf {
-        self.folder.join("boot")
-    }
-
-    /// The default folder for worktrees.
-    pub(crate) fn worktrees(&self) -> PathBuf {
-        self.folder.join("worktrees")
-    }
-
     pub(crate) fn sessions(&self) -> PathBuf {
         self.folder.join("sessions")
     }

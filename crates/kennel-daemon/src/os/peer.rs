@@ -12,7 +12,6 @@ use crate::os::proc;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) pid: Option<i32>,
-    /// The launch that it belongs to, if it belongs to one of this home.
     pub(crate) session: Option<String>,
 }
 
@@ -30,9 +29,9 @@ impl Caller {
     }
 }
 
-fn in_pen(pid: i32, home: &HomeDir) -> Option<String> {
+/// Returns the session of the innermost pen that a process is in: a session may run in the pen of another.
+pub(crate) fn in_pen(pid: i32, home: &HomeDir) -> Option<String> {
     let cgroup = proc::cgroup(pid)?;
-    // The innermost pen counts: a session may run in the pen of another.
     let mut pens = cgroup.split('/').filter_map(PenName::parse).filter(|pen| pen.home == home.id);
     pens.next_back().map(|pen| pen.session.to_string())
 }

@@ -13,7 +13,6 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-/// Returns all pids, as of now.
 pub(crate) fn pids() -> io::Result<Vec<i32>> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -44,7 +43,6 @@ fn scan_for_children_of(parent: i32) -> io::Result<Vec<i32>> {
     Ok(all.filter(|(_, above)| *above == parent).map(|(pid, _)| pid).collect())
 }
 
-/// Returns the home and the session of a process's cookie.
 pub(crate) fn cookies(pid: i32) -> io::Result<Option<(String, String)>> {
     match fs::read(format!("/proc/{pid}/environ")) {
         Err(error) if vanished(&error) => Ok(None),
@@ -80,24 +78,20 @@ pub(crate) fn arguments(pid: i32) -> Vec<String> {
     text.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// Returns the working folder of a process, for people.
 pub(crate) fn folder(pid: i32) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     Some(path.to_string_lossy().into_owned())
 }
 
-/// Returns the path of a process's cgroup in the hierarchy.
 pub(crate) fn cgroup(pid: i32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("0::").map(ToOwned::to_owned))
 }
 
-/// Returns the user of a process.
 pub(crate) fn uid(pid: i32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
 }
 
-/// Returns the parent of every process, as of now.
 pub(crate) fn parents() -> io::Result<HashMap<i32, i32>> {
     let mut parents = HashMap::new();
     for pid in pids()? {
@@ -106,7 +100,6 @@ pub(crate) fn parents() -> io::Result<HashMap<i32, i32>> {
     Ok(parents)
 }
 
-/// Whether a process is below another.
 pub(crate) fn descends(pid: i32, from: i32, parents: &HashMap<i32, i32>) -> bool {
     let mut at = pid;
     // The processes were not read at one moment: there may be a circle.

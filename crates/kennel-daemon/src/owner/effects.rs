@@ -140,7 +140,7 @@ impl Owner {
             runtime.link = Some(link);
             // The fate of a spare keeper that died before it knew of the launch says nothing about
             // this one.
-            runtime.fate.send_replace(KeeperFate::Untold);
+            runtime.fate.send_replace(KeeperFate::Unknown);
         }
         self.keepers.expect_fork(key, id);
         Ok(theirs)

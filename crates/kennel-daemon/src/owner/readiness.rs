@@ -12,7 +12,6 @@ use kennel_types::api::ReportRequest;
 
 use super::Owner;
 use crate::error::ApiError;
-use crate::event_sender::SessionEvent;
 use crate::readiness::Watch;
 use crate::worktree::tasks;
 
@@ -31,7 +30,7 @@ impl Owner {
             cwd: PathBuf::from(&session.spec.cwd),
             worktree: tasks::planned(&session.spec),
             folder: self.home.session(id),
-            owner: self.bus.sender(|owner, it: SessionEvent| owner.apply(&it.session, &it.event)),
+            owner: self.bus.sender(|owner, (id, event)| owner.apply(&id, &event)),
         };
         runtime.watching = Some(watch.begin());
     }

@@ -10,7 +10,6 @@ use tokio::time::timeout;
 
 use crate::os::short_path;
 
-/// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// The first pause after a failed attempt; it doubles …
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -27,7 +26,6 @@ impl Observed {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(what.into());
     }
 
-    /// Notes the error of an attempt.
     fn note_error(&self, error: &io::Error) {
         self.note(match error.kind() {
             io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),

@@ -5,7 +5,6 @@ use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How much of a response is read at most.
 const LONGEST_HEAD: usize = 16 * 1024;
 const MAX_HEADERS: usize = 128;
 
@@ -14,9 +13,7 @@ const MAX_HEADERS: usize = 128;
 pub(super) struct HttpTarget {
     host: String,
     port: u16,
-    /// Host and port as in the URL.
     authority: String,
-    /// Path and query.
     target: String,
 }
 
@@ -56,7 +53,6 @@ impl HttpTarget {
     }
 }
 
-/// Sends one request; succeeds if the response is 2xx.
 pub(super) async fn answers(url: &str) -> io::Result<()> {
     let address = HttpTarget::parse(url).map_err(io::Error::other)?;
     let mut stream = TcpStream::connect((address.host.as_str(), address.port)).await?;

@@ -6,7 +6,6 @@ use super::strip::{Seen, Stripper};
 
 /// The longest line that is matched as a whole; of a longer one, only the last part.
 const LONGEST_LINE: usize = 16 * 1024;
-/// The size limit of a compiled pattern.
 const LARGEST_PATTERN: usize = 1 << 20;
 /// The number of streams: terminal, standard output, standard error.
 const STREAMS: usize = 3;
@@ -26,7 +25,6 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// A line that is being assembled.
 #[derive(Debug, Default)]
 struct Line {
     stripper: Stripper,

@@ -25,7 +25,7 @@ use tokio::task::spawn_blocking;
 use self::attempt::Observed;
 use self::http::HttpTarget;
 use crate::error::ApiError;
-use crate::event_sender::{EventSender, SessionEvent};
+use crate::event_sender::EventSender;
 use crate::os::AbortOnDrop;
 
 /// Checks whether the condition can be watched, before anything is made.
@@ -51,7 +51,6 @@ pub(crate) fn check(spec: &SessionSpec) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The input of a watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) session: SessionId,
@@ -62,11 +61,9 @@ pub(crate) struct Watch {
     pub(crate) opened: Instant,
     /// The base of relative paths, unless it has a worktree.
     pub(crate) cwd: PathBuf,
-    /// Its worktree.
     pub(crate) worktree: Option<WorktreeRecord>,
-    /// The folder with the session's journal.
     pub(crate) folder: PathBuf,
-    pub(crate) owner: EventSender<SessionEvent>,
+    pub(crate) owner: EventSender<(SessionId, Event)>,
 }
 
 impl Watch {
@@ -89,7 +86,7 @@ impl Watch {
                 Event::ReadyOverdue { saw: observed.last() }
             }
         };
-        self.owner.send(SessionEvent { session: self.session, event }).ok();
+        self.owner.send((self.session, event));
     }
 
     async fn time_is_over(&self) {
@@ -99,7 +96,6 @@ impl Watch {
         }
     }
 
-    /// The folder that the agent was started in.
     async fn agents_folder(&self) -> PathBuf {
         let Some(record) = self.worktree.clone() else { return self.cwd.clone() };
         let top = record.path.clone();

@@ -18,10 +18,8 @@ use crate::os::home::JOURNAL;
 const UNWOKEN: Duration = Duration::from_millis(250);
 /// The shortest pause between reads: the journal is not read for every line.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// How long a keeper may take to greet.
 const GREETING: Duration = Duration::from_secs(2);
 
-/// Waits for the first line that matches.
 pub(super) async fn matched(folder: &Path, pattern: &str, observed: &Observed) -> String {
     let pattern = match compile(pattern) {
         Ok(pattern) => pattern,
@@ -67,7 +65,6 @@ struct Scan {
     folder: PathBuf,
     reader: Option<JournalReader>,
     matcher: Matcher,
-    /// Whether there was any output.
     printed: bool,
 }
 

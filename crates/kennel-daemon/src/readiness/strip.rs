@@ -1,12 +1,9 @@
 //! Text without the control sequences of terminals.
 
-/// The meaning of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Seen {
-    /// It is not visible.
     Nothing,
-    /// A visible byte.
     Byte(u8),
     /// What follows is in another line.
     LineEnd,
@@ -36,7 +33,6 @@ const BEL: u8 = 0x07;
 const CANCEL: [u8; 2] = [0x18, 0x1a];
 
 impl Stripper {
-    /// Processes the next byte.
     pub(super) fn take(&mut self, byte: u8) -> Seen {
         if CANCEL.contains(&byte) {
             *self = Self::Text;

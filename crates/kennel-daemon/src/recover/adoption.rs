@@ -7,13 +7,10 @@ use kennel_keeper::fault::point;
 use kennel_types::SessionId;
 use tokio::sync::{Semaphore, oneshot};
 
-/// How many launches are probed at once.
 const PROBES: usize = 64;
 
-/// The progress of adoption.
 #[derive(Debug)]
 pub(crate) struct Adoption {
-    /// Limits how many probes run at once.
     pub(crate) permits: Arc<Semaphore>,
     pending: HashSet<SessionId>,
     /// Notified when every session was probed once.
@@ -33,7 +30,6 @@ impl Adoption {
         self.pending = pending;
     }
 
-    /// This session was probed.
     pub(crate) fn probed(&mut self, id: &SessionId) {
         self.pending.remove(id);
         self.report_if_done();

@@ -40,14 +40,10 @@ use crate::os::{clock, if_exists, proc};
 use crate::recover::clean_up::end_leftover;
 use crate::recover::yard_proof::{Proof, YardProof};
 
-/// How long a killed keeper may take to be gone.
-const KEEPER: Duration = Duration::from_secs(5);
-/// How long a cgroup may take to be empty.
-const CGROUP: Duration = Duration::from_secs(5);
-/// How long the yard may take to end orphans.
-const ORPHANS: Duration = Duration::from_secs(10);
-/// How long a killed agent may take to be gone.
-const AGENT: Duration = Duration::from_secs(2);
+const KEEPER_TIMEOUT: Duration = Duration::from_secs(5);
+const CGROUP_TIMEOUT: Duration = Duration::from_secs(5);
+const ORPHANS_TIMEOUT: Duration = Duration::from_secs(10);
+const AGENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause between checks of something that sends no notification.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -56,7 +52,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Ending {
     pub(crate) name: PenName,
     pub(crate) folder: PathBuf,
-    /// The pen's cgroup, as far as it is known.
     pub(crate) cgroup: KnownCgroup,
     pub(crate) agent: Option<Arc<OwnedFd>>,
     pub(crate) identity: Option<ProcessIdentity>,
@@ -70,7 +65,6 @@ pub(crate) struct Ending {
     pub(crate) limits: TimeLimits,
 }
 
-/// What is known of a pen's cgroup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KnownCgroup {
     None,
@@ -84,20 +78,17 @@ pub(crate) enum KnownCgroup {
 enum AskedYard {
     /// No yard in this boot and pid namespace: there is no keeper.
     None,
-    /// This daemon's yard.
     Ours,
     /// A yard that is dead.
     Former,
 }
 
 impl Ending {
-    /// Ends the pen and returns the events that follow.
     pub(crate) async fn run(mut self) -> Vec<Event> {
         point("daemon.end_pen.begun");
-        let events = match self.end().await {
-            Ok(events) => events,
-            Err(error) => vec![Event::PenEnded(PenEnd::Failed { why: error.to_string() })],
-        };
+        let events = self.end().await.unwrap_or_else(|error| {
+            vec![Event::PenEnded(PenEnd::Failed { why: error.to_string() })]
+        });
         point("daemon.end_pen.done");
         events
     }
@@ -166,7 +157,7 @@ impl Ending {
 
     /// Makes sure that the keeper is dead: then its lock is free. Returns what can't be ended.
     async fn end_keeper(&self) -> io::Result<Option<Vec<Survivor>>> {
-        let deadline = Instant::now() + KEEPER;
+        let deadline = Instant::now() + KEEPER_TIMEOUT;
         loop {
             let held = match lock::look(&self.folder)? {
                 LockLook::Held(_) => true,
@@ -198,10 +189,8 @@ impl Ending {
     }
 
     fn is_connected(&self) -> io::Result<bool> {
-        match &self.keeper {
-            Some((_, socket)) => Ok(!process::has_hung_up(socket.get_ref().as_fd())?),
-            None => Ok(false),
-        }
+        let Some((_, socket)) = &self.keeper else { return Ok(false) };
+        Ok(!process::has_hung_up(socket.get_ref().as_fd())?)
     }
 
     /// Returns a handle to the keeper, if it is proven to be the keeper's.
@@ -220,7 +209,7 @@ impl Ending {
     /// Ends and removes the cgroup, if there is one. Returns whether the pen had one, or the survivors.
     async fn end_cgroup(&self) -> io::Result<Result<bool, Vec<Survivor>>> {
         let (name, known) = (self.name.clone(), self.cgroup.clone());
-        let deadline = std::time::Instant::now() + CGROUP;
+        let deadline = std::time::Instant::now() + CGROUP_TIMEOUT;
         spawn_blocking(move || {
             let folders = match known {
                 KnownCgroup::None => return Ok(Ok(false)),
@@ -250,7 +239,7 @@ impl Ending {
                 if let Some(yard) = self.yard.open()? {
                     let _sent_or_gone = pidfd::send(&yard, Signal::CONT)?;
                 }
-                let deadline = Instant::now() + ORPHANS;
+                let deadline = Instant::now() + ORPHANS_TIMEOUT;
                 if let Proof::NotYet(left) = self.proof.wait(deadline).await? {
                     let survivors: Vec<_> = left.into_iter().filter_map(proc::survivor).collect();
                     if survivors.is_empty() {
@@ -274,12 +263,12 @@ impl Ending {
 
     /// Kills the agent and the processes below it, if it is still the recorded process.
     async fn end_agent(&self) -> io::Result<()> {
-        let handle = match (&self.agent, &self.identity) {
-            (Some(handle), _) => Some(handle.try_clone()?),
-            (None, Some(identity)) => identity.open()?,
-            (None, None) => None,
+        let Some(identity) = &self.identity else { return Ok(()) };
+        let handle = match &self.agent {
+            Some(handle) => Some(handle.try_clone()?),
+            None => identity.open()?,
         };
-        let (Some(handle), Some(identity)) = (handle, &self.identity) else { return Ok(()) };
+        let Some(handle) = handle else { return Ok(()) };
         if pidfd::has_ended(handle.as_fd())? {
             return Ok(());
         }
@@ -292,7 +281,7 @@ impl Ending {
             let _killed_or_gone = pidfd::send(&handle, Signal::KILL)?;
             Ok(vec![handle])
         });
-        let deadline = Instant::now() + AGENT;
+        let deadline = Instant::now() + AGENT_TIMEOUT;
         for handle in killed.await.map_err(io::Error::other)?? {
             if timeout_at(deadline, process::ended(&handle)).await.is_err() {
                 return Err(io::Error::other("its remaining processes do not end"));

@@ -34,30 +34,24 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 /// The pause between attempts to connect to a keeper that holds its lock and does not listen yet.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The input of a probe.
 #[derive(Debug)]
 pub(crate) struct LaunchProbe {
     pub(crate) folder: PathBuf,
     /// The secret that its keeper must know.
     pub(crate) token: String,
-    /// Whether a stop was requested.
     pub(crate) stop_wanted: bool,
     /// Whether its keeper is in a pid namespace of its own, below the yard's child.
     pub(crate) in_namespace: bool,
     /// Whether the machine was restarted since the home's last daemon ran.
     pub(crate) rebooted: bool,
-    /// How long its keeper may take to answer.
     pub(crate) patience: Duration,
     pub(crate) limits: TimeLimits,
 }
 
-/// The result of a probe.
 #[derive(Debug)]
 pub(crate) struct ProbeResult {
     pub(crate) probe: Probe,
-    /// Its keeper, if it lives.
     pub(crate) keeper: Option<FoundKeeper>,
-    /// When it ended, if it has.
     pub(crate) ended_ms: Option<u64>,
     /// What its keeper could not remove.
     pub(crate) owes: Option<OwedKind>,
@@ -65,7 +59,6 @@ pub(crate) struct ProbeResult {
     pub(crate) opened: Option<std::time::Instant>,
 }
 
-/// A live keeper.
 #[derive(Debug)]
 pub(crate) struct FoundKeeper {
     pub(crate) socket: KeeperSocket,
@@ -184,7 +177,6 @@ impl LaunchProbe {
     }
 }
 
-/// Returns the keeper's token, its state, and a handle to the agent.
 async fn state_of(
     connection: &KeeperConnection,
 ) -> Result<(String, Box<KeeperState>, Option<OwnedFd>), KeeperRequestError> {
@@ -199,7 +191,6 @@ async fn state_of(
         .await
 }
 
-/// Wakes the keeper, which may have been stopped.
 fn wake(peer: i32, connection: &KeeperConnection) -> io::Result<()> {
     if let Some(handle) = process::open(peer, connection.as_fd())? {
         let _woken_or_gone = pidfd::send(handle, Signal::CONT)?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use kennel_pen::{HostSupport, Leftover, LeftoverEnd, PenName};
+use kennel_pen::{HostSupport, Leftover, LeftoverEnd};
 use kennel_sys::identity::ProcessStat;
 use kennel_sys::pidfd;
 use kennel_types::api::{StrayRef, StrayView, StraysEnded, StraysView};
@@ -17,10 +17,9 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
 use crate::os::home::HomeDir;
-use crate::os::proc;
+use crate::os::{peer, proc};
 use crate::recover::census::{LiveSession, SessionCensus};
 
-/// How long the processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a process with this home's mark belongs to.
@@ -54,7 +53,6 @@ pub(crate) fn find(home: &HomeDir, census: &SessionCensus) -> io::Result<StraysV
     Ok(found)
 }
 
-/// Which strays are ended.
 pub(crate) enum StraySelection<'a> {
     All,
     Of(&'a str),
@@ -139,7 +137,8 @@ fn belongs(
     census: &SessionCensus,
     parents: &HashMap<i32, i32>,
 ) -> Belongs {
-    if is_in_a_pen(pid, home) {
+    // A process in a pen of this home is handled with that pen.
+    if peer::in_pen(pid, home).is_some() {
         return Belongs::Elsewhere;
     }
     match census.live.get(session) {
@@ -152,12 +151,6 @@ fn belongs(
             if inside { Belongs::Elsewhere } else { Belongs::Outside }
         }
     }
-}
-
-/// Whether it is in a pen of this home: then it is handled with that pen.
-fn is_in_a_pen(pid: i32, home: &HomeDir) -> bool {
-    let Some(cgroup) = proc::cgroup(pid) else { return false };
-    cgroup.split('/').filter_map(PenName::parse).any(|name| name.home == home.id)
 }
 
 fn view(pid: i32, session: &str, mark: &str) -> Option<StrayView> {
@@ -190,10 +183,7 @@ fn end_one(stray: &StrayView, home: &HomeDir, deadline: Instant) -> io::Result<b
 
 fn wait_ended(handle: &OwnedFd, deadline: Instant) -> io::Result<bool> {
     let left = deadline.saturating_duration_since(Instant::now());
-    let timeout = rustix::event::Timespec {
-        tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: left.subsec_nanos().into(),
-    };
+    let timeout = left.try_into().map_err(io::Error::other)?;
     let mut ended = [PollFd::new(handle, PollFlags::IN)];
     Ok(rustix::event::poll(&mut ended, Some(&timeout))? > 0)
 }

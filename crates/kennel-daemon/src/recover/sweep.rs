@@ -29,10 +29,8 @@ use crate::recover::strays;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a pen may take to be empty.
 const PEN: Duration = Duration::from_secs(5);
-/// The pause between checks of a lock.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Sweeps once.
 pub(crate) async fn sweep(
     home: HomeDir,
     owner: EventSender<RecoveryRequest>,
@@ -56,7 +54,7 @@ async fn sweep_folders(home: &HomeDir, owner: &EventSender<RecoveryRequest>) -> 
         match sweep_folder(home, &id).await {
             Ok(what) => {
                 let (session, cause) = (Some(id), what.to_owned());
-                owner.send(RecoveryRequest::Note { session, kind: "swept", cause }).ok();
+                owner.send(RecoveryRequest::Note { session, kind: "swept", cause });
             }
             Err(error) => tracing::warn!(session = %id, %error, "can't sweep a folder"),
         }
@@ -194,7 +192,7 @@ async fn sweep_pens(
     for (session, processes) in swept.await.map_err(io::Error::other)?? {
         let cause = format!("ended a pen of session {session} with {processes} processes");
         let session = SessionId::parse(&session).ok();
-        owner.send(RecoveryRequest::Note { session, kind: "stray_ended", cause }).ok();
+        owner.send(RecoveryRequest::Note { session, kind: "stray_ended", cause });
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! has missed the report checks for itself: as long as the yard lives, every process that is left of its keeper is a child
 //! of the yard, or below a child that is neither the daemon nor a keeper.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
@@ -17,35 +17,30 @@ use crate::keeper::yard::YardKeepers;
 use crate::os::proc;
 use crate::recover::census::RecoveryRequest;
 
-/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
+const KEEPERS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the yard has reported of a keeper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum KeeperFate {
-    /// Nothing so far.
     #[default]
-    Untold,
+    Unknown,
     /// It was not forked, and will not be.
     NotForked,
     /// It has ended, and so have its orphans, except these.
     Ended { left: Vec<String> },
 }
 
-/// The result of the proof.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// No process is left.
     Empty,
     /// These processes may be left, or it is not known yet.
     NotYet(Vec<i32>),
 }
 
-/// The input of the proof for one session.
 #[derive(Debug)]
 pub(crate) struct YardProof {
     pub(crate) session: SessionId,
-    /// The yard's pid.
     pub(crate) yard: i32,
     pub(crate) fate: watch::Receiver<KeeperFate>,
     pub(crate) owner: EventSender<RecoveryRequest>,
@@ -54,17 +49,17 @@ pub(crate) struct YardProof {
 impl YardProof {
     /// Waits for the proof until the deadline. The keeper must be dead.
     pub(crate) async fn wait(&mut self, deadline: Instant) -> io::Result<Proof> {
-        let mut tidy_looks = 0;
+        let mut empty_looks = 0;
         loop {
             match &*self.fate.borrow_and_update() {
                 KeeperFate::NotForked => return Ok(Proof::Empty),
                 KeeperFate::Ended { left } if left.is_empty() => return Ok(Proof::Empty),
-                KeeperFate::Ended { .. } | KeeperFate::Untold => {}
+                KeeperFate::Ended { .. } | KeeperFate::Unknown => {}
             }
             let left = self.look().await?;
-            tidy_looks = if left.is_empty() { tidy_looks + 1 } else { 0 };
+            empty_looks = if left.is_empty() { empty_looks + 1 } else { 0 };
             // A list of children that change in the meantime may miss one: two checks are needed.
-            if tidy_looks >= 2 {
+            if empty_looks >= 2 {
                 return Ok(Proof::Empty);
             }
             if Instant::now() >= deadline {
@@ -89,11 +84,14 @@ impl YardProof {
     }
 
     async fn keepers(&self) -> io::Result<YardKeepers> {
-        let gone = || io::Error::other("the yard does not answer");
         let (answer, keepers) = oneshot::channel();
-        self.owner.send(RecoveryRequest::Keepers { answer }).map_err(|_| gone())?;
-        let patience = Instant::now() + Duration::from_secs(5);
-        timeout_at(patience, keepers).await.map_err(|_| gone())?.map_err(|_| gone())
+        // If the owner is gone, the answer is dropped.
+        self.owner.send(RecoveryRequest::Keepers { answer });
+        let keepers = timeout_at(Instant::now() + KEEPERS_TIMEOUT, keepers).await;
+        keepers
+            .ok()
+            .and_then(Result::ok)
+            .ok_or_else(|| io::Error::other("the yard does not answer"))
     }
 }
 
@@ -103,18 +101,16 @@ fn strangers(
     children: Vec<i32>,
     looks: &[YardKeepers],
 ) -> Vec<i32> {
-    let keepers: HashSet<i32> =
+    let keepers: BTreeSet<i32> =
         looks.iter().flat_map(|look| look.children.iter().copied()).collect();
-    let known = |pid: &i32| {
+    let is_others = |pid: &i32| {
         looks.iter().any(|look| look.known.get(pid).is_some_and(|other| other != session))
     };
+    let mut left: BTreeSet<i32> = children.into_iter().filter(|pid| *pid != daemon).collect();
     // A keeper of no known session may be this session's own, not reaped yet.
-    let unknown = keepers.iter().copied().filter(|pid| !known(pid));
-    let orphans = children.iter().copied().filter(|pid| *pid != daemon && !keepers.contains(pid));
-    let mut left: Vec<i32> = unknown.chain(orphans).collect();
-    left.sort_unstable();
-    left.dedup();
-    left
+    left.extend(&keepers);
+    left.retain(|pid| !keepers.contains(pid) || !is_others(pid));
+    left.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -145,7 +141,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_yards_report_is_enough() {
-        let owner = EventSender::new(|_: RecoveryRequest| true);
+        let owner = EventSender::new(|_: RecoveryRequest| {});
         let (sender, fate) = watch::channel(KeeperFate::Ended { left: Vec::new() });
         let session = IdMaker::default().next(1, 1);
         let mut proof = YardProof { session, yard: 1, fate, owner };

@@ -33,7 +33,6 @@ pub(crate) fn remove(folder: &Path) {
     }
 }
 
-/// The sockets of a running daemon.
 pub(crate) struct Sockets {
     folder: PathBuf,
     server: Box<dyn ApiServer>,
@@ -48,7 +47,6 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// Listens at both sockets.
     pub(crate) fn listen(
         folder: &Path,
         server: Box<dyn ApiServer>,
@@ -152,7 +150,6 @@ fn is_missing(socket: &Path) -> bool {
     matches!(if_exists(std::fs::symlink_metadata(socket)), Ok(None))
 }
 
-/// Reports deletions in a folder.
 struct DeletionWatch(AsyncFd<OwnedFd>);
 
 impl DeletionWatch {

@@ -6,10 +6,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -46,47 +45,23 @@ pub fn init(folder: &Path) -> Result<(), InitLogError> {
         .map_err(|source| InitLogError::Open { path, source })?;
     tracing_subscriber::registry()
         .with(LevelFilter::INFO)
-        .with(lines(SharedFile(Mutex::new(file))))
+        .with(lines(file))
         .try_init()
         .map_err(|_| InitLogError::Twice)
 }
 
 /// Writes one JSON object per line. A line that can't be written is dropped.
-fn lines<S>(file: SharedFile) -> impl tracing_subscriber::Layer<S>
+fn lines<S>(file: RotatingFile) -> impl tracing_subscriber::Layer<S>
 where
     S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
 {
-    tracing_subscriber::fmt::layer().json().log_internal_errors(false).with_writer(file)
+    tracing_subscriber::fmt::layer().json().log_internal_errors(false).with_writer(Mutex::new(file))
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     max_bytes: u64,
     old_files: u32,
-}
-
-struct SharedFile(Mutex<RotatingFile>);
-
-impl<'a> MakeWriter<'a> for SharedFile {
-    type Writer = Turn<'a>;
-
-    fn make_writer(&'a self) -> Turn<'a> {
-        // A thread that panicked while logging leaves half a line at worst.
-        Turn(self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// The locked file.
-struct Turn<'a>(MutexGuard<'a, RotatingFile>);
-
-impl Write for Turn<'_> {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.write(line)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
 }
 
 /// A file that is rotated when the next line would not fit.
@@ -219,7 +194,7 @@ mod tests {
     fn log_lines_are_json_without_tokens() {
         let folder = tempfile::tempdir().unwrap();
         let file = RotatingFile::open(folder.path(), Limits { max_bytes: MAX_BYTES, old_files: 4 });
-        let lines = lines(SharedFile(Mutex::new(file.unwrap())));
+        let lines = lines(file.unwrap());
         let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO).with(lines);
         let token = kennel_types::LaunchToken::new(0xfeed_f00d);
         tracing::subscriber::with_default(subscriber, || {

@@ -39,7 +39,6 @@ const YARD: Duration = Duration::from_secs(5);
 const ADOPTION: Duration = Duration::from_secs(2);
 /// How long clients may take to read their answers during a shutdown.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(1);
-/// How often the register is trimmed.
 const TRIM: Duration = Duration::from_secs(3600);
 /// How many threads may block on disks and cgroups.
 const BLOCKING_THREADS: usize = 64;
@@ -65,12 +64,12 @@ pub fn serve(
     refuse_network(&config.home)?;
     let home = HomeDir { folder: config.home.clone(), id: config.home_id.clone() };
     // It serves without a log too: a full disk must not keep sessions from being stopped.
-    let unlogged = log::init(&home.log()).err();
-    let lock = DaemonLock::take(&home.lock(), PREDECESSOR)?;
+    let unlogged = log::init(&home.folder.join("log")).err();
+    let lock = DaemonLock::take(&home.folder.join("daemon.lock"), PREDECESSOR)?;
     point("daemon.start.locked");
     let metrics = Arc::<DaemonMetrics>::default();
-    let counted = Arc::clone(&metrics);
-    let opened = Register::open_observed(&home.register(), home.id.as_str(), move |commit| {
+    let (counted, register) = (Arc::clone(&metrics), home.folder.join("register.db"));
+    let opened = Register::open_observed(&register, home.id.as_str(), move |commit| {
         counted.committed(commit);
     })?;
     if let Some(why) = &opened.unwritable {
@@ -142,7 +141,7 @@ async fn run(
         limits: config.terms,
         live_limit: most_sessions(descriptors),
         rebooted,
-        worktrees: config.worktrees.unwrap_or_else(|| home.worktrees()),
+        worktrees: config.worktrees.unwrap_or_else(|| home.folder.join("worktrees")),
         environment: config.environment,
         metrics: Arc::clone(&metrics),
         adopted,
@@ -210,7 +209,6 @@ fn own_sessions(opened: OpenedRegister, home: &HomeDir) -> Vec<SessionRecord> {
     sessions
 }
 
-/// Returns an event of the daemon itself.
 fn daemon_event(kind: &str, cause: String) -> NewEvent {
     NewEvent { time_ms: clock::now_ms(), session: None, kind: kind.to_owned(), cause, by: None }
 }
@@ -220,14 +218,15 @@ fn note_boot(home: &HomeDir) -> io::Result<bool> {
     // The number of a pid namespace may be reused: its first process distinguishes it.
     let init = identity::init().map(|init| init.to_record()).unwrap_or_default();
     let now = format!("{} {} {init}\n", identity::boot_id()?, identity::pid_namespace()?);
-    let before = if_exists(std::fs::read_to_string(home.boot()))?;
+    let file = home.folder.join("boot");
+    let before = if_exists(std::fs::read_to_string(&file))?;
     if before.as_ref() == Some(&now) {
         return Ok(false);
     }
     // Written beside it first: a full disk must not leave half a file.
-    let draft = home.boot().with_extension("new");
+    let draft = file.with_extension("new");
     std::fs::write(&draft, &now)?;
-    std::fs::rename(&draft, home.boot())?;
+    std::fs::rename(&draft, file)?;
     Ok(before.is_some())
 }
 
@@ -235,11 +234,8 @@ fn note_boot(home: &HomeDir) -> io::Result<bool> {
 fn descriptors() -> u64 {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let current = match rustix::process::setrlimit(Resource::Nofile, raised) {
-        Ok(()) => limit.maximum,
-        Err(_) => limit.current,
-    };
-    current.unwrap_or(u64::MAX)
+    let raised = rustix::process::setrlimit(Resource::Nofile, raised).is_ok();
+    if raised { limit.maximum } else { limit.current }.unwrap_or(u64::MAX)
 }
 
 /// How many connections over TCP there may be: at most an eighth of the descriptors.
@@ -291,7 +287,7 @@ mod tests {
         let home = HomeDir { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
         assert!(!note_boot(&home).unwrap(), "the first daemon");
         assert!(!note_boot(&home).unwrap());
-        std::fs::write(home.boot(), "another 1\n").unwrap();
+        std::fs::write(home.folder.join("boot"), "another 1\n").unwrap();
         assert!(note_boot(&home).unwrap());
         assert!(!note_boot(&home).unwrap());
     }

@@ -80,7 +80,6 @@ fn refused(refusal: PlanWorktreeError) -> ApiError {
     }
 }
 
-/// Returns the record of a worktree that is owed.
 fn record_of(what: &OwedKind) -> Result<WorktreeRecord, String> {
     let OwedKind::Worktree { record: Some(written), .. } = what else {
         return Err("there is no record of how it was made".to_owned());
@@ -154,7 +153,6 @@ fn branch_stays(branch: &str, fate: &BranchOutcome) -> Option<String> {
     Some(format!("the branch {branch} stays: {why}"))
 }
 
-/// The result of a removal that a user has requested.
 #[derive(Debug)]
 pub(crate) enum RequestedRemoval {
     /// It was removed, and this was lost.
@@ -163,7 +161,6 @@ pub(crate) enum RequestedRemoval {
     Kept(Vec<String>),
 }
 
-/// Removes a worktree at a user's request.
 pub(crate) fn remove_on_request(
     git: &Git,
     what: &OwedKind,
@@ -180,7 +177,6 @@ pub(crate) fn remove_on_request(
     })
 }
 
-/// Returns what would be lost with a worktree.
 pub(crate) fn losses(git: &Git, what: &OwedKind) -> LossesView {
     match record_of(what) {
         Ok(record) => losses_view(&kennel_worktree::losses(git, &record)),
@@ -206,7 +202,6 @@ fn texts(why: &[KeepReason]) -> Vec<String> {
     why.iter().map(KeepReason::to_string).collect()
 }
 
-/// Returns an error with its causes.
 fn chain(error: &dyn Error) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -30,12 +30,10 @@ const GIT_LIMIT: usize = 16;
 /// What git needs to make and remove worktrees, and which of them users are removing.
 #[derive(Debug)]
 pub(crate) struct Worktrees {
-    /// The folder that contains the worktrees.
     folder: PathBuf,
     /// The daemon's own environment, for worktrees of a former daemon.
     environment: GitEnvironment,
     permits: Arc<Semaphore>,
-    /// The paths of worktrees that a user is just removing.
     being_removed: HashSet<String>,
 }
 
@@ -46,14 +44,19 @@ pub(crate) struct SessionWorktree {
     pub(crate) what: OwedKind,
 }
 
-/// What became of a task with a worktree.
 #[derive(Debug)]
 pub(crate) enum WorktreeEvent {
-    /// It was made, or not.
-    Made { session: SessionId, what: OwedKind, made: Result<CreatedWorktree, String> },
+    Made {
+        session: SessionId,
+        what: OwedKind,
+        made: Result<CreatedWorktree, String>,
+    },
     /// The cleanup of a session has removed it, kept it, or failed. The remark says what became of its branch.
-    CleanedUp { session: SessionId, event: Event, remark: Option<String> },
-    /// A user wanted it removed.
+    CleanedUp {
+        session: SessionId,
+        event: Event,
+        remark: Option<String>,
+    },
     Removed {
         worktree: Box<SessionWorktree>,
         by: String,
@@ -134,7 +137,7 @@ impl Worktrees {
         };
         self.run(make, move |made| {
             let made = made.unwrap_or_else(|error| Err(error.to_string()));
-            owner.send(WorktreeEvent::Made { session, what: again, made }).ok();
+            owner.send(WorktreeEvent::Made { session, what: again, made });
         });
     }
 
@@ -161,12 +164,11 @@ impl Worktrees {
                 let (event, remark) = removed.unwrap_or_else(|error| {
                     (Event::CleanUpFailed { what: again, why: error.to_string() }, None)
                 });
-                owner.send(WorktreeEvent::CleanedUp { session, event, remark }).ok();
+                owner.send(WorktreeEvent::CleanedUp { session, event, remark });
             },
         );
     }
 
-    /// Answers what would be lost with a worktree.
     pub(crate) fn losses(
         &self,
         worktree: SessionWorktree,
@@ -200,7 +202,7 @@ impl Worktrees {
             move || tasks::remove_on_request(&git, &what, force),
             move |removed| {
                 let removed = removed.unwrap_or_else(|error| Err(error.to_string()));
-                owner.send(WorktreeEvent::Removed { worktree, by, removed, answer }).ok();
+                owner.send(WorktreeEvent::Removed { worktree, by, removed, answer });
             },
         );
     }
@@ -209,7 +211,6 @@ impl Worktrees {
         self.being_removed.remove(path);
     }
 
-    /// Checks that a user may remove a worktree now.
     pub(crate) fn check_removable(
         &self,
         worktree: SessionWorktree,
@@ -228,28 +229,22 @@ impl Worktrees {
 
 /// Returns all worktrees, those of the oldest session first.
 pub(crate) fn all(world: &World) -> Vec<SessionWorktree> {
-    let mut found = Vec::new();
-    for session in world.sessions() {
-        for owed in &session.owed {
-            let state = match session.phase {
-                Phase::Reaped | Phase::Cleaned => WorktreeState::Owed,
-                _ => WorktreeState::InUse,
-            };
-            let Some(view) = view_of(session, &owed.what, state) else { continue };
-            let (failures, failed_because) = (owed.failures, owed.why.clone());
-            let view = WorktreeView { failures, failed_because, ..view };
-            let (session, what) = (session.id.clone(), owed.what.clone());
-            found.push(SessionWorktree { session, view, what });
-        }
-    }
-    for (id, kept) in world.kept() {
-        let Some(session) = world.get(id) else { continue };
-        let Some(view) = view_of(session, &kept.what, WorktreeState::Kept) else { continue };
-        let view = WorktreeView { kept_because: Some(kept.why.clone()), ..view };
-        let (session, what) = (id.clone(), kept.what.clone());
-        found.push(SessionWorktree { session, view, what });
-    }
-    found
+    let owed = world.sessions().flat_map(|session| {
+        let ended = matches!(session.phase, Phase::Reaped | Phase::Cleaned);
+        let state = if ended { WorktreeState::Owed } else { WorktreeState::InUse };
+        session.owed.iter().filter_map(move |owed| {
+            let mut found = worktree_of(session, &owed.what, state)?;
+            found.view.failures = owed.failures;
+            found.view.failed_because = owed.why.clone();
+            Some(found)
+        })
+    });
+    let kept = world.kept().filter_map(|(id, kept)| {
+        let mut found = worktree_of(world.get(id)?, &kept.what, WorktreeState::Kept)?;
+        found.view.kept_because = Some(kept.why.clone());
+        Some(found)
+    });
+    owed.chain(kept).collect()
 }
 
 /// Finds a worktree by its path, its branch, or a reference to its session. A branch may have the name of a
@@ -286,9 +281,13 @@ fn path_of(what: &OwedKind) -> &str {
     }
 }
 
-fn view_of(session: &Session, what: &OwedKind, state: WorktreeState) -> Option<WorktreeView> {
+fn worktree_of(
+    session: &Session,
+    what: &OwedKind,
+    state: WorktreeState,
+) -> Option<SessionWorktree> {
     let OwedKind::Worktree { repo, path, branch, .. } = what else { return None };
-    Some(WorktreeView {
+    let view = WorktreeView {
         session: session.id.to_string(),
         name: session.spec.name.clone(),
         state,
@@ -298,7 +297,8 @@ fn view_of(session: &Session, what: &OwedKind, state: WorktreeState) -> Option<W
         kept_because: None,
         failures: 0,
         failed_because: None,
-    })
+    };
+    Some(SessionWorktree { session: session.id.clone(), view, what: what.clone() })
 }
 
 #[cfg(test)]
