@@ -51,10 +51,10 @@ impl DaemonHandle {
         let keeper = connect(&self.show(reference).await?).await?;
         for piece in bytes.chunks(LONGEST_INPUT) {
             let taken = async {
-                keeper.say(&KeeperRequest::Input(piece.to_vec())).await?;
+                keeper.send(&KeeperRequest::Input(piece.to_vec())).await?;
                 let mut left = piece.len();
                 keeper
-                    .hear(|report, _| {
+                    .wait_for(|report, _| {
                         if let KeeperReport::InputTaken(taken) = report {
                             left = left.saturating_sub(taken as usize);
                         }
@@ -104,10 +104,11 @@ async fn connect(view: &SessionView) -> Result<KeeperConnection, ApiError> {
     if !matches!(view.phase, Phase::Running | Phase::Stopping) {
         return Err(not_running(&view.id));
     }
-    let keeper = KeeperConnection::begin(Path::new(&view.folder)).map_err(|error| match error {
-        KeeperRequestError::NotListening => not_running(&view.id),
-        other => ApiError::busy(other),
-    })?;
+    let keeper =
+        KeeperConnection::connect(Path::new(&view.folder)).map_err(|error| match error {
+            KeeperRequestError::NotListening => not_running(&view.id),
+            other => ApiError::busy(other),
+        })?;
     answered(timeout(KEEPER_TIMEOUT, keeper.greet(PeerRole::Client)).await)?;
     Ok(keeper)
 }
@@ -115,10 +116,10 @@ async fn connect(view: &SessionView) -> Result<KeeperConnection, ApiError> {
 /// Sends a request, and waits until the keeper has carried it out.
 async fn confirmed(keeper: &KeeperConnection, request: &KeeperRequest) -> Result<(), ApiError> {
     let done = async {
-        keeper.say(request).await?;
+        keeper.send(request).await?;
         // A keeper takes requests in order: once it answers this one, the first is done.
-        keeper.say(&KeeperRequest::Status).await?;
-        keeper.hear(|report, _| matches!(report, KeeperReport::State(_)).then_some(())).await
+        keeper.send(&KeeperRequest::Status).await?;
+        keeper.wait_for(|report, _| matches!(report, KeeperReport::State(_)).then_some(())).await
     };
     answered(timeout(KEEPER_TIMEOUT, done).await)
 }

@@ -145,14 +145,14 @@ async fn follow(
 /// whether the journal of this launch is complete: afterwards the keeper may serve another launch.
 async fn follow_keeper(view: &SessionView, watch: &watch::Sender<LaunchWatch>) -> bool {
     let followed = async {
-        let keeper = KeeperConnection::begin(Path::new(&view.folder))?;
+        let keeper = KeeperConnection::connect(Path::new(&view.folder))?;
         match timeout(GREETING, keeper.greet(PeerRole::Client)).await {
             Ok(greeted) => drop(greeted?),
             Err(_) => return Ok(false),
         }
-        keeper.say(&KeeperRequest::Follow).await?;
+        keeper.send(&KeeperRequest::Follow).await?;
         keeper
-            .hear(|report, _| {
+            .wait_for(|report, _| {
                 if let KeeperReport::Grown(_) = report {
                     watch.send_modify(|_| ());
                 }

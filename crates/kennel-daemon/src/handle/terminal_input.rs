@@ -126,7 +126,7 @@ impl TerminalInput {
         let due = self.size_at.map(|(at, _)| at);
         let report = async {
             match &self.keeper {
-                Some(keeper) => keeper.hear(|report, _| Some(report)).await,
+                Some(keeper) => keeper.wait_for(|report, _| Some(report)).await,
                 None => std::future::pending().await,
             }
         };
@@ -154,12 +154,12 @@ impl TerminalInput {
             let keeper = match &mut self.keeper {
                 Some(keeper) => keeper,
                 none => {
-                    let keeper = KeeperConnection::begin(&self.folder)?;
+                    let keeper = KeeperConnection::connect(&self.folder)?;
                     drop(keeper.greet(PeerRole::Client).await?);
                     none.insert(keeper)
                 }
             };
-            keeper.say(request).await
+            keeper.send(request).await
         };
         let sent = timeout(KEEPER_TIMEOUT, sent).await;
         if !matches!(sent, Ok(Ok(()))) {

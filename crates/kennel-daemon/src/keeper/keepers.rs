@@ -18,11 +18,11 @@ pub(crate) struct Keepers {
     /// None once the yard is gone.
     sender: Option<YardSender>,
     /// Forks that the yard was asked for and has not answered, by key.
-    forks: HashMap<u64, SessionId>,
+    pub(crate) forks: HashMap<u64, SessionId>,
     /// Keepers by pid, until the yard reports their end.
-    by_pid: HashMap<i32, SessionId>,
+    pub(crate) by_pid: HashMap<i32, SessionId>,
     pub(crate) spares: SpareKeepers,
-    /// Who asked for the yard's list of keepers, in the order of the requests.
+    /// Pending requests for the yard's list of keepers, in order.
     list_requests: VecDeque<oneshot::Sender<YardKeepers>>,
     last_number: u64,
 }
@@ -74,16 +74,6 @@ impl Keepers {
         self.send(YardRequest::Forget { name });
     }
 
-    /// Remembers that the yard is asked for a keeper of this session.
-    pub(crate) fn expect_fork(&mut self, key: u64, id: &SessionId) {
-        self.forks.insert(key, id.clone());
-    }
-
-    /// The yard has answered a fork: returns the session that it was for.
-    pub(crate) fn fork_answered(&mut self, key: u64) -> Option<SessionId> {
-        self.forks.remove(&key)
-    }
-
     pub(crate) fn awaits_fork(&self, id: &SessionId) -> bool {
         self.forks.values().any(|other| other == id)
     }
@@ -92,27 +82,11 @@ impl Keepers {
         self.forks.retain(|_, other| other != id);
     }
 
-    pub(crate) fn insert(&mut self, pid: i32, id: &SessionId) {
-        self.by_pid.insert(pid, id.clone());
-    }
-
-    pub(crate) fn session_of(&self, pid: i32) -> Option<&SessionId> {
-        self.by_pid.get(&pid)
-    }
-
-    pub(crate) fn remove(&mut self, pid: i32) {
-        self.by_pid.remove(&pid);
-    }
-
     /// Removes a keeper, unless another session has it by now.
     pub(crate) fn remove_of(&mut self, pid: i32, id: &SessionId) {
         if self.by_pid.get(&pid) == Some(id) {
             self.by_pid.remove(&pid);
         }
-    }
-
-    pub(crate) fn pids(&self) -> impl Iterator<Item = i32> {
-        self.by_pid.keys().copied()
     }
 
     /// Asks the yard for its keepers. Without a yard the answer is dropped.
@@ -152,14 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_is_answered_once() {
+    fn sessions_without_a_keeper_are_returned_when_the_yard_is_gone() {
         let (mut keepers, mut ids) = (keepers(), IdMaker::default());
         let (first, second) = (ids.next(1, 1), ids.next(2, 2));
-        keepers.expect_fork(1, &first);
-        keepers.expect_fork(2, &second);
+        keepers.forks.insert(1, first.clone());
+        keepers.forks.insert(2, second.clone());
         assert!(keepers.awaits_fork(&first));
-        assert_eq!(keepers.fork_answered(1), Some(first.clone()));
-        assert_eq!(keepers.fork_answered(1), None);
+        assert_eq!(keepers.forks.remove(&1), Some(first.clone()));
         assert!(!keepers.awaits_fork(&first));
         assert_eq!(keepers.yard_gone(), [second], "it will never come");
     }
@@ -168,12 +141,12 @@ mod tests {
     fn a_pid_that_has_passed_to_another_session_stays() {
         let (mut keepers, mut ids) = (keepers(), IdMaker::default());
         let (former, current) = (ids.next(1, 1), ids.next(2, 2));
-        keepers.insert(50, &former);
-        keepers.insert(50, &current);
+        keepers.by_pid.insert(50, former.clone());
+        keepers.by_pid.insert(50, current.clone());
         keepers.remove_of(50, &former);
-        assert_eq!(keepers.session_of(50), Some(&current));
+        assert_eq!(keepers.by_pid.get(&50), Some(&current));
         keepers.remove_of(50, &current);
-        assert_eq!(keepers.pids().count(), 0);
+        assert_eq!(keepers.by_pid.len(), 0);
     }
 
     #[test]

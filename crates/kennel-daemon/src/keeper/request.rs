@@ -30,14 +30,8 @@ impl From<io::Error> for KeeperRequestError {
 #[derive(Debug)]
 pub(crate) struct KeeperConnection(KeeperSocket);
 
-#[derive(Debug)]
-pub(crate) struct Greeting {
-    pub(crate) token: String,
-    pub(crate) version: u32,
-}
-
 impl KeeperConnection {
-    pub(crate) fn begin(folder: &Path) -> Result<Self, KeeperRequestError> {
+    pub(crate) fn connect(folder: &Path) -> Result<Self, KeeperRequestError> {
         use io::ErrorKind::{ConnectionRefused, NotFound};
         match KeeperClient::connect(folder) {
             Ok(client) => Ok(Self(async_fd::watch(client)?)),
@@ -48,16 +42,17 @@ impl KeeperConnection {
         }
     }
 
-    pub(crate) async fn greet(&self, role: PeerRole) -> Result<Greeting, KeeperRequestError> {
-        self.say(&KeeperRequest::Hello { version: VERSION, role }).await?;
-        self.hear(|report, _| match report {
-            KeeperReport::Hello { version, token, .. } => Some(Greeting { token, version }),
+    /// Exchanges greetings. Returns the secret of the keeper's launch.
+    pub(crate) async fn greet(&self, role: PeerRole) -> Result<String, KeeperRequestError> {
+        self.send(&KeeperRequest::Hello { version: VERSION, role }).await?;
+        self.wait_for(|report, _| match report {
+            KeeperReport::Hello { token, .. } => Some(token),
             _ => None,
         })
         .await
     }
 
-    pub(crate) async fn say(&self, request: &KeeperRequest) -> Result<(), KeeperRequestError> {
+    pub(crate) async fn send(&self, request: &KeeperRequest) -> Result<(), KeeperRequestError> {
         loop {
             match self.0.get_ref().send(request) {
                 Err(KeeperClientError::Full) => self.0.writable().await?.clear_ready(),
@@ -67,7 +62,7 @@ impl KeeperConnection {
     }
 
     /// Waits for the report in which `pick` finds an answer; other reports are dropped.
-    pub(crate) async fn hear<T>(
+    pub(crate) async fn wait_for<T>(
         &self,
         mut pick: impl FnMut(KeeperReport, Vec<OwnedFd>) -> Option<T>,
     ) -> Result<T, KeeperRequestError> {

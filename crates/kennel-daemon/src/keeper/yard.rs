@@ -95,15 +95,13 @@ impl YardLink {
         let pid = tokio::time::timeout(patience, receive_pid(&socket, &mut early)).await??;
         let kept = receive_kept(&socket, &mut early, patience).await?;
         // The yard is the parent of the daemon or of a test: it exists as long as it has the socket.
-        let gone = || io::Error::other("the yard is gone");
-        let handle = pidfd::open(pid)?.ok_or_else(gone)?;
+        let handle = pidfd::open(pid)?.ok_or_else(|| io::Error::other("the yard is gone"))?;
         let identity = ProcessIdentity::new(handle.as_fd(), pid)?;
         for report in early {
             owner.send(YardEvent::Report(report));
         }
         let (orders, queue) = mpsc::unbounded_channel();
-        let socket = Arc::new(socket);
-        let unsent = Arc::new(AtomicUsize::new(0));
+        let (socket, unsent) = (Arc::new(socket), Arc::<AtomicUsize>::default());
         let task = tokio::spawn(attend(socket.clone(), queue, unsent.clone(), owner));
         let sender = YardSender { orders, socket, unsent };
         Ok(Self { identity, kept, sender, task })
@@ -164,13 +162,11 @@ async fn receive_kept(
             }
         }
     };
-    match tokio::time::timeout(patience, all).await {
-        Ok(received) => received.map(|()| kept),
-        Err(_) => {
-            tracing::warn!("the yard does not answer what it stores");
-            Ok(Vec::new())
-        }
-    }
+    let Ok(received) = tokio::time::timeout(patience, all).await else {
+        tracing::warn!("the yard does not answer what it stores");
+        return Ok(Vec::new());
+    };
+    received.map(|()| kept)
 }
 
 /// Reads a stored order. The descriptor shares its position with the former daemon's, so it is read from the start.

@@ -65,7 +65,9 @@ impl Bus {
     /// Returns a sender for a link or a worker that knows only its own events.
     pub(crate) fn sender<T: Send + 'static>(&self, take: fn(&mut Owner, T)) -> EventSender<T> {
         let bus = self.clone();
-        EventSender::new(move |event| drop(bus.call(move |owner| take(owner, event))))
+        EventSender::new(move |event| {
+            bus.call(move |owner| take(owner, event));
+        })
     }
 
     /// Calls `gone` for this session or plan if its client disconnects.

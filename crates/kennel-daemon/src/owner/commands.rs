@@ -186,7 +186,7 @@ impl Owner {
     pub(crate) fn census(&self) -> SessionCensus {
         let mut census = SessionCensus::default();
         census.own.extend([rustix::process::getpid().as_raw_pid(), self.keepers.yard().pid]);
-        census.own.extend(self.keepers.pids());
+        census.own.extend(self.keepers.by_pid.keys().copied());
         for session in self.world.sessions() {
             census.known.insert(session.id.clone());
             if session.is_live() {

@@ -112,7 +112,7 @@ impl Owner {
             Some(SpareKeeper { pid, link, .. }) => {
                 runtime.link = Some(link);
                 runtime.keeper_pid = Some(pid);
-                self.keepers.insert(pid, id);
+                self.keepers.by_pid.insert(pid, id.clone());
                 None
             }
             None => Some(self.expect_keeper(id, number, key)?),
@@ -142,7 +142,7 @@ impl Owner {
             // this one.
             runtime.fate.send_replace(KeeperFate::Unknown);
         }
-        self.keepers.expect_fork(key, id);
+        self.keepers.forks.insert(key, id.clone());
         Ok(theirs)
     }
 
@@ -351,7 +351,7 @@ impl Owner {
                 runtime.greeted = true;
                 runtime.keeper_pid = Some(keeper.pid);
                 runtime.agent = keeper.agent.map(Into::into).or(runtime.agent.take());
-                self.keepers.insert(keeper.pid, id);
+                self.keepers.by_pid.insert(keeper.pid, id.clone());
             }
         }
         if let Some(runtime) = self.launches.get_mut(id) {

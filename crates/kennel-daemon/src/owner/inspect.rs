@@ -75,13 +75,13 @@ async fn ask(
     folder: &Path,
     requests: &[KeeperRequest],
 ) -> Result<(Vec<PenProcess>, UsageView), KeeperRequestError> {
-    let keeper = KeeperConnection::begin(folder)?;
+    let keeper = KeeperConnection::connect(folder)?;
     keeper.greet(PeerRole::Client).await?;
     for request in requests {
-        keeper.say(request).await?;
+        keeper.send(request).await?;
     }
     let mut members = Vec::new();
-    let usage = keeper.hear(|report, _| match report {
+    let usage = keeper.wait_for(|report, _| match report {
         KeeperReport::Members(found) => {
             members = found;
             None

@@ -197,7 +197,7 @@ impl Owner {
         let Some(pid) = runtime.keeper_pid.take() else { return };
         // It stays among the known keepers: a proof that compares them with the yard's children
         // must find it.
-        self.keepers.insert(pid, id);
+        self.keepers.by_pid.insert(pid, id.clone());
         if leaving || !ended || passed_over {
             return;
         }
@@ -230,7 +230,7 @@ impl Owner {
         match report {
             YardReport::Forked { key, pid } => self.forked(key, pid),
             YardReport::NotForked { key, why } => {
-                if let Some(id) = self.keepers.fork_answered(key) {
+                if let Some(id) = self.keepers.forks.remove(&key) {
                     self.not_forked(&id, why);
                 }
             }
@@ -250,9 +250,9 @@ impl Owner {
     }
 
     fn forked(&mut self, key: u64, pid: i32) {
-        let Some(id) = self.keepers.fork_answered(key) else { return };
+        let Some(id) = self.keepers.forks.remove(&key) else { return };
         point("daemon.launch.forked");
-        self.keepers.insert(pid, &id);
+        self.keepers.by_pid.insert(pid, id.clone());
         let ended = self.has_ended(&id);
         let Some(runtime) = self.launches.get_mut(&id) else { return };
         runtime.keeper_pid = Some(pid);
@@ -264,13 +264,13 @@ impl Owner {
 
     fn keeper_ended(&mut self, pid: i32, how: &str, left: Vec<String>) {
         self.keepers.spares.release(|spare| spare.pid == pid);
-        let Some(id) = self.keepers.session_of(pid).cloned() else {
+        let Some(id) = self.keepers.by_pid.get(&pid).cloned() else {
             return tracing::debug!(pid, how, "a keeper without a launch has ended");
         };
         if !left.is_empty() {
             tracing::warn!(session = %id, ?left, "can't end the orphans of a keeper so far");
         } else {
-            self.keepers.remove(pid);
+            self.keepers.by_pid.remove(&pid);
         }
         let ended = self.has_ended(&id);
         let Some(runtime) = self.launches.get_mut(&id) else { return };

@@ -103,9 +103,9 @@ impl Waker {
             return;
         }
         let follow = async {
-            let keeper = KeeperConnection::begin(&self.folder)?;
+            let keeper = KeeperConnection::connect(&self.folder)?;
             keeper.greet(PeerRole::Client).await?;
-            keeper.say(&KeeperRequest::Follow).await?;
+            keeper.send(&KeeperRequest::Follow).await?;
             Ok::<_, KeeperRequestError>(keeper)
         };
         self.keeper = timeout(GREETING, follow).await.ok().and_then(Result::ok);
@@ -113,7 +113,8 @@ impl Waker {
 
     async fn woken(&mut self) {
         let Some(keeper) = &self.keeper else { return sleep(UNWOKEN).await };
-        let grown = keeper.hear(|report, _| matches!(report, KeeperReport::Grown(_)).then_some(()));
+        let grown =
+            keeper.wait_for(|report, _| matches!(report, KeeperReport::Grown(_)).then_some(()));
         if grown.await.is_err() {
             self.keeper = None;
             return sleep(UNWOKEN).await;

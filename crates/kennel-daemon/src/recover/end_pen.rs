@@ -195,7 +195,7 @@ impl Ending {
 
     /// Returns a handle to the keeper, if it is proven to be the keeper's.
     fn keeper_handle(&self) -> io::Result<Option<(i32, OwnedFd)>> {
-        if let Ok(connection) = KeeperConnection::begin(&self.folder) {
+        if let Ok(connection) = KeeperConnection::connect(&self.folder) {
             let pid = connection.peer()?;
             if let Some(handle) = process::open(pid, connection.as_fd())? {
                 return Ok(Some((pid, handle)));

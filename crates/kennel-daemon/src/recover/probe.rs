@@ -90,7 +90,7 @@ impl LaunchProbe {
                 LockLook::Free(origin) => return self.without_keeper(origin.map(|(_, era)| era)),
                 LockLook::Held(_) => {}
             }
-            match KeeperConnection::begin(&self.folder) {
+            match KeeperConnection::connect(&self.folder) {
                 Ok(connection) => return self.ask(connection, deadline).await,
                 Err(_) if Instant::now() >= deadline => return Ok(self.silent()),
                 // It is about to listen, or to end. The queue of a stopped process may be full.
@@ -129,11 +129,11 @@ impl LaunchProbe {
         let answered = {
             let mut answer = std::pin::pin!(state_of(&connection));
             match timeout_at(half, &mut answer).await {
-                Ok(answered) => Ok(answered),
                 Err(_) => {
                     wake(peer, &connection)?;
                     timeout_at(deadline, &mut answer).await
                 }
+                answered => answered,
             }
         };
         let (token, mut state, agent) = match answered {
@@ -158,13 +158,12 @@ impl LaunchProbe {
         let pid = self.child_of_yard(peer)?;
         let keeper = Some(FoundKeeper { socket: connection.into_socket(), pid, agent });
         let pen = state.cgroup.as_ref().map(|path| path.display().to_string());
-        let over = state
-            .outcome
-            .as_ref()
-            .map(|outcome| found_outcome(outcome, pen.as_deref(), self.limits));
         let opened = state.open_for_ms.map(Duration::from_millis);
         let opened = opened.and_then(|ago| std::time::Instant::now().checked_sub(ago));
-        let found = over.unwrap_or_else(|| translate::probe(&state, self.limits).into());
+        let found = match &state.outcome {
+            Some(outcome) => found_outcome(outcome, pen.as_deref(), self.limits),
+            None => translate::probe(&state, self.limits).into(),
+        };
         Ok(ProbeResult { keeper, opened, ..found })
     }
 
@@ -180,12 +179,11 @@ impl LaunchProbe {
 async fn state_of(
     connection: &KeeperConnection,
 ) -> Result<(String, Box<KeeperState>, Option<OwnedFd>), KeeperRequestError> {
-    let greeting = connection.greet(PeerRole::Daemon).await?;
-    tracing::debug!(version = greeting.version, "a keeper answers");
-    connection.say(&KeeperRequest::Status).await?;
+    let token = connection.greet(PeerRole::Daemon).await?;
+    connection.send(&KeeperRequest::Status).await?;
     connection
-        .hear(|report, mut descriptors| match report {
-            KeeperReport::State(state) => Some((greeting.token.clone(), state, descriptors.pop())),
+        .wait_for(|report, mut descriptors| match report {
+            KeeperReport::State(state) => Some((token.clone(), state, descriptors.pop())),
             _ => None,
         })
         .await

@@ -120,7 +120,7 @@ async fn dismiss(folder: &Path) -> io::Result<()> {
 
 async fn request_exit(folder: &Path) -> Result<(), KeeperRequestError> {
     let connection = loop {
-        match KeeperConnection::begin(folder) {
+        match KeeperConnection::connect(folder) {
             Err(KeeperRequestError::NotListening) => {
                 if !matches!(lock::look(folder)?, LockLook::Held(_)) {
                     return Ok(());
@@ -131,8 +131,8 @@ async fn request_exit(folder: &Path) -> Result<(), KeeperRequestError> {
         }
     };
     connection.greet(PeerRole::Client).await?;
-    connection.say(&KeeperRequest::Status).await?;
-    let stage = connection.hear(|report, _| match report {
+    connection.send(&KeeperRequest::Status).await?;
+    let stage = connection.wait_for(|report, _| match report {
         KeeperReport::State(state) => Some(state.stage),
         _ => None,
     });
@@ -144,10 +144,12 @@ async fn request_exit(folder: &Path) -> Result<(), KeeperRequestError> {
     // Only from here on as its daemon: a daemon's connection renews the lease of an unknown keeper.
     connection.greet(PeerRole::Daemon).await?;
     if stage != LaunchStage::Over {
-        connection.say(&KeeperRequest::Dismiss).await?;
-        connection.hear(|report, _| matches!(report, KeeperReport::Gone(_)).then_some(())).await?;
+        connection.send(&KeeperRequest::Dismiss).await?;
+        connection
+            .wait_for(|report, _| matches!(report, KeeperReport::Gone(_)).then_some(()))
+            .await?;
     }
-    connection.say(&KeeperRequest::Release).await
+    connection.send(&KeeperRequest::Release).await
 }
 
 /// Removes the pens without a session's folder: a shutdown during an examination of this machine leaves the pen that was

@@ -1,7 +1,6 @@
 //! The configuration of a daemon, and its errors.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -52,17 +51,6 @@ impl DaemonConfig {
             environment: Vec::new(),
             terms: LaunchLimits::default(),
         }
-    }
-}
-
-impl fmt::Debug for DaemonConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("DaemonConfig");
-        out.field("home", &self.home).field("home_id", &self.home_id);
-        out.field("version", &self.version).field("ended_kept", &self.ended_kept);
-        out.field("worktrees", &self.worktrees);
-        out.field("terms", &self.terms);
-        out.finish_non_exhaustive()
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 use rustix::fs::Mode;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixListener;
 use tokio::sync::watch;
@@ -38,12 +39,12 @@ pub(crate) struct Sockets {
     server: Box<dyn ApiServer>,
     /// At the API's socket: one, and perhaps some that still answer requests from a former socket.
     servers: JoinSet<()>,
-    /// Tells the current server to take nothing new.
+    /// Makes the current server accept no new connections.
     retire: watch::Sender<bool>,
     stdin: StdinHandoff,
     stdin_task: AbortOnDrop,
     shutdown: watch::Receiver<bool>,
-    deletions: Option<DeletionWatch>,
+    deletions: Option<AsyncFd<OwnedFd>>,
 }
 
 impl Sockets {
@@ -54,7 +55,7 @@ impl Sockets {
         shutdown: watch::Receiver<bool>,
     ) -> Result<Self, DaemonError> {
         // Before the sockets are created, so that no deletion goes unnoticed.
-        let deletions = DeletionWatch::new(folder);
+        let deletions = watch_deletions(folder);
         let mut servers = JoinSet::new();
         servers.spawn(server.serve_tcp());
         let mut sockets = Self {
@@ -150,50 +151,46 @@ fn is_missing(socket: &Path) -> bool {
     matches!(if_exists(std::fs::symlink_metadata(socket)), Ok(None))
 }
 
-struct DeletionWatch(AsyncFd<OwnedFd>);
-
-impl DeletionWatch {
-    /// None, which is logged, if the machine has no inotify watch left.
-    fn new(folder: &Path) -> Option<Self> {
-        let watch = || -> io::Result<Self> {
-            let descriptor = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-            let flags = WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::ONLYDIR;
-            inotify::add_watch(&descriptor, folder, flags)?;
-            Ok(Self(async_fd::watch_readable(descriptor)?))
-        };
-        watch()
-            .inspect_err(|error| tracing::warn!(%error, "deleted sockets will not be recreated"))
-            .ok()
-    }
-
-    async fn next(&mut self) -> io::Result<()> {
-        let mut ready = self.0.readable().await?;
-        // The events are not decoded: the caller checks which socket is missing.
-        let mut events = [0; 4096];
-        loop {
-            match rustix::io::read(self.0.get_ref(), &mut events) {
-                Ok(1..) | Err(rustix::io::Errno::INTR) => {}
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Err(rustix::io::Errno::AGAIN) => {
-                    ready.clear_ready();
-                    return Ok(());
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
+/// Watches for deletions in a folder. Returns none, which is logged, if the machine has no inotify watch left.
+fn watch_deletions(folder: &Path) -> Option<AsyncFd<OwnedFd>> {
+    let watch = || {
+        let descriptor = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let flags = WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::ONLYDIR;
+        inotify::add_watch(&descriptor, folder, flags)?;
+        async_fd::watch_readable(descriptor)
+    };
+    let unwatched =
+        |error: &io::Error| tracing::warn!(%error, "deleted sockets will not be recreated");
+    watch().inspect_err(unwatched).ok()
 }
 
 /// Completes when something was deleted; never without a watch.
-async fn next_deletion(deletions: &mut Option<DeletionWatch>) {
+async fn next_deletion(deletions: &mut Option<AsyncFd<OwnedFd>>) {
     if let Some(watch) = deletions {
-        match watch.next().await {
+        match drain(watch).await {
             Ok(()) => return,
             Err(error) => tracing::warn!(%error, "deleted sockets will not be recreated"),
         }
         *deletions = None;
     }
     std::future::pending().await
+}
+
+/// Waits for events and drops them: the caller checks which socket is missing.
+async fn drain(watch: &AsyncFd<OwnedFd>) -> io::Result<()> {
+    let mut ready = watch.readable().await?;
+    let mut events = [0; 4096];
+    loop {
+        match rustix::io::read(watch.get_ref(), &mut events) {
+            Ok(1..) | Err(Errno::INTR) => {}
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(Errno::AGAIN) => {
+                ready.clear_ready();
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 #[cfg(test)]
