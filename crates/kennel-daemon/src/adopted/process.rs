@@ -20,13 +20,12 @@ use kennel_types::{Exit, Survivor};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 use tokio::io::unix::AsyncFd;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::keeper::translate;
 use crate::os::async_fd;
 use crate::os::home::TOKEN_FILE;
-use crate::os::proc;
+use crate::os::{proc, unblocked};
 
 /// How long the parent may take to reap it before the end is reported without a status …
 const REAPED_SOON: Duration = Duration::from_secs(1);
@@ -70,7 +69,7 @@ impl AdoptedProbe {
     /// Probes the process; a failure proves nothing.
     pub(crate) async fn run(self) -> AdoptedSighting {
         point("daemon.terminal.look");
-        let looked = spawn_blocking(move || self.look()).await.map_err(io::Error::other).flatten();
+        let looked = unblocked(move || self.look()).await;
         let watched = looked.and_then(|found| {
             let (identity, handle) = match found {
                 Ok(found) => found,

@@ -41,11 +41,12 @@ pub(crate) enum Era {
     Copied,
 }
 
+/// What a lock's file shows.
 #[derive(Debug)]
-pub(crate) enum LockLook {
-    Held(Option<(Origin, Era)>),
-    Free(Option<(Origin, Era)>),
-    Missing,
+pub(crate) struct LockState {
+    /// Whether a process holds the lock.
+    pub(crate) held: bool,
+    pub(crate) origin: Option<(Origin, Era)>,
 }
 
 /// Makes the lock in a new session's folder, takes it, and writes where the launch comes from.
@@ -63,23 +64,24 @@ pub(crate) fn make(folder: &Path, yard: &ProcessIdentity) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads the lock in a session's folder. An error proves nothing.
-pub(crate) fn look(folder: &Path) -> io::Result<LockLook> {
-    let Some(mut file) = if_exists(File::open(folder.join(LOCK)))? else {
-        return Ok(LockLook::Missing);
-    };
+/// Reads the lock in a session's folder; none if there is no file. An error proves nothing.
+pub(crate) fn look(folder: &Path) -> io::Result<Option<LockState>> {
+    let Some(mut file) = if_exists(File::open(folder.join(LOCK)))? else { return Ok(None) };
     // A shared lock: two readers must not take each other for a keeper.
-    let free = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => true,
-        Err(Errno::AGAIN) => false,
-        Err(error) => return Err(error.into()),
+    let held = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::AGAIN) => true,
+        locked => locked.map(|()| false)?,
     };
     let mut text = String::new();
     file.read_to_string(&mut text)?;
     let inode = file.metadata()?.ino();
     let dated = |origin: Origin| era(&origin, inode).map(|era| (origin, era));
     let origin = parse(&text).map(dated).transpose()?;
-    Ok(if free { LockLook::Free(origin) } else { LockLook::Held(origin) })
+    Ok(Some(LockState { held, origin }))
+}
+
+pub(crate) fn is_held(folder: &Path) -> io::Result<bool> {
+    Ok(look(folder)?.is_some_and(|lock| lock.held))
 }
 
 /// Reads the keeper's note in the lock of a session's folder, if there is one.
@@ -130,16 +132,21 @@ mod tests {
     #[test]
     fn a_lock_is_held_as_long_as_a_process_has_it_open() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(look(folder.path()).unwrap(), LockLook::Missing));
+        assert!(look(folder.path()).unwrap().is_none());
         let lock = make(folder.path(), &me()).unwrap();
         let heir = lock.try_clone().unwrap();
         drop(lock);
         match look(folder.path()).unwrap() {
-            LockLook::Held(Some((origin, Era::Ours))) => assert_eq!(origin.yard, me()),
+            Some(LockState { held: true, origin: Some((origin, Era::Ours)) }) => {
+                assert_eq!(origin.yard, me());
+            }
             other => panic!("{other:?}"),
         }
         drop(heir);
-        assert!(matches!(look(folder.path()).unwrap(), LockLook::Free(Some((_, Era::Ours)))));
+        assert!(matches!(
+            look(folder.path()).unwrap(),
+            Some(LockState { held: false, origin: Some((_, Era::Ours)) })
+        ));
         assert!(make(folder.path(), &me()).is_err(), "one launch, one lock");
     }
 
@@ -154,14 +161,20 @@ mod tests {
         ] {
             drop(make(folder.path(), &yard).unwrap());
             let found = look(folder.path()).unwrap();
-            assert!(matches!(found, LockLook::Free(Some((_, Era::Bygone)))), "{found:?}");
+            assert!(
+                matches!(found, Some(LockState { held: false, origin: Some((_, Era::Bygone)) })),
+                "{found:?}"
+            );
             std::fs::remove_file(&path).unwrap();
         }
         drop(make(folder.path(), &me()).unwrap());
         std::fs::rename(&path, folder.path().join("old")).unwrap();
         std::fs::copy(folder.path().join("old"), &path).unwrap();
         let found = look(folder.path()).unwrap();
-        assert!(matches!(found, LockLook::Free(Some((_, Era::Copied)))), "{found:?}");
+        assert!(
+            matches!(found, Some(LockState { held: false, origin: Some((_, Era::Copied)) })),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -193,6 +206,9 @@ mod tests {
         let text = text.replace(&init.to_record(), &former.to_record());
         std::fs::write(&path, text).unwrap();
         let found = look(folder.path()).unwrap();
-        assert!(matches!(found, LockLook::Free(Some((_, Era::Bygone)))), "{found:?}");
+        assert!(
+            matches!(found, Some(LockState { held: false, origin: Some((_, Era::Bygone)) })),
+            "{found:?}"
+        );
     }
 }

@@ -113,7 +113,6 @@ mod tests {
     use rustix::fd::AsFd;
 
     use super::*;
-    use crate::keeper::lock::LockLook;
     use crate::launch::request::{LaunchRequest, tests::request};
 
     #[test]
@@ -140,13 +139,13 @@ mod tests {
         let mut bytes = Vec::new();
         File::from(asked.descriptors[0].try_clone().unwrap()).read_to_end(&mut bytes).unwrap();
         assert_eq!(LaunchOrder::decode(&bytes), Ok(order.clone()));
-        assert!(matches!(lock::look(&folder).unwrap(), LockLook::Held(_)));
+        assert!(lock::is_held(&folder).unwrap());
         let secret = std::fs::read_to_string(folder.join(TOKEN_FILE)).unwrap();
         assert_eq!(secret, token.secret());
         let mode = std::fs::metadata(folder.join(TOKEN_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert!(preparation().prepare().is_err(), "a launch is prepared once");
         drop(asked);
-        assert!(matches!(lock::look(&folder).unwrap(), LockLook::Free(_)));
+        assert!(!lock::is_held(&folder).unwrap());
     }
 }

@@ -32,6 +32,13 @@ pub(crate) fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
+/// Does blocking work on a thread of its own.
+pub(crate) async fn unblocked<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
 /// A task that is aborted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct AbortOnDrop(AbortHandle);

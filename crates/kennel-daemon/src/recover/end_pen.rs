@@ -27,16 +27,15 @@ use kennel_sys::reap::WaitStatus;
 use kennel_types::{Exit, Survivor};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::keeper::link::KeeperSocket;
-use crate::keeper::lock::{self, Era, LockLook, NotedPen};
+use crate::keeper::lock::{self, Era, NotedPen};
 use crate::keeper::process;
 use crate::keeper::request::KeeperConnection;
 use crate::keeper::translate::{self, TimeLimits};
 use crate::os::home::JOURNAL;
-use crate::os::{clock, if_exists, proc};
+use crate::os::{clock, if_exists, proc, unblocked};
 use crate::recover::clean_up::end_leftover;
 use crate::recover::yard_proof::{Proof, YardProof};
 
@@ -94,22 +93,20 @@ impl Ending {
     }
 
     async fn end(&mut self) -> io::Result<Vec<Event>> {
-        let asked = match lock::look(&self.folder)? {
-            LockLook::Held(None | Some((_, Era::Bygone)))
-            | LockLook::Free(None | Some((_, Era::Bygone))) => AskedYard::None,
-            LockLook::Held(Some((_, Era::Copied))) | LockLook::Free(Some((_, Era::Copied))) => {
+        let asked = match lock::look(&self.folder)?.map(|lock| lock.origin) {
+            Some(None | Some((_, Era::Bygone))) => AskedYard::None,
+            Some(Some((_, Era::Copied))) => {
                 let why = "its folder was copied from another home".into();
                 return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
             }
-            LockLook::Held(Some((origin, Era::Ours)))
-            | LockLook::Free(Some((origin, Era::Ours))) => {
+            Some(Some((origin, Era::Ours))) => {
                 let is_ours = origin.yard == self.yard && self.yard_lives;
                 if is_ours { AskedYard::Ours } else { AskedYard::Former }
             }
             // If a process is on record, a missing lock proves nothing: the keeper may live.
-            LockLook::Missing if self.identity.is_some() => AskedYard::Former,
+            None if self.identity.is_some() => AskedYard::Former,
             // The lock was not made yet, or was removed. The proof below the yard decides.
-            LockLook::Missing => AskedYard::Ours,
+            None => AskedYard::Ours,
         };
         if let Some(survivors) = self.end_keeper().await? {
             return Ok(vec![still_alive(survivors)]);
@@ -133,8 +130,7 @@ impl Ending {
             matches!(event, Event::PenEnded(PenEnd::Empty { .. } | PenEnd::Unobservable { .. }));
         if is_end && !self.was_never_opened()? {
             let (name, journal) = (self.name.clone(), self.folder.join(JOURNAL));
-            let marked = spawn_blocking(move || mark_gap(&journal));
-            if let Err(error) = marked.await.map_err(io::Error::other)? {
+            if let Err(error) = unblocked(move || mark_gap(&journal)).await {
                 tracing::warn!(pen = %name, %error, "can't mark the gap in the output");
             }
         }
@@ -160,10 +156,9 @@ impl Ending {
         let deadline = Instant::now() + KEEPER_TIMEOUT;
         loop {
             let held = match lock::look(&self.folder)? {
-                LockLook::Held(_) => true,
-                LockLook::Free(_) => false,
+                Some(lock) => lock.held,
                 // The lock was removed; a keeper that is still connected has it open anyway.
-                LockLook::Missing => self.is_connected()?,
+                None => self.is_connected()?,
             };
             if !held {
                 return Ok(None);
@@ -181,8 +176,7 @@ impl Ending {
             }
             if timeout_at(deadline, process::ended(&handle)).await.is_err() {
                 // It hangs in the kernel. Its processes are ended without it.
-                let struck = spawn_blocking(move || proc::kill_tree(pid, handle));
-                struck.await.map_err(io::Error::other)??;
+                unblocked(move || proc::kill_tree(pid, handle)).await?;
                 return Ok(Some(proc::survivor(pid).into_iter().collect()));
             }
         }
@@ -210,7 +204,7 @@ impl Ending {
     async fn end_cgroup(&self) -> io::Result<Result<bool, Vec<Survivor>>> {
         let (name, known) = (self.name.clone(), self.cgroup.clone());
         let deadline = std::time::Instant::now() + CGROUP_TIMEOUT;
-        spawn_blocking(move || {
+        unblocked(move || {
             let folders = match known {
                 KnownCgroup::None => return Ok(Ok(false)),
                 KnownCgroup::At(path) => vec![path],
@@ -227,7 +221,6 @@ impl Ending {
             Ok(Ok(!folders.is_empty()))
         })
         .await
-        .map_err(io::Error::other)?
     }
 
     /// Ends the processes that were not in the cgroup, and proves that none is left.
@@ -273,7 +266,7 @@ impl Ending {
             return Ok(());
         }
         let (pid, namespace) = (identity.pid, identity.pid_namespace);
-        let killed = spawn_blocking(move || {
+        let killed = unblocked(move || {
             if namespace == identity::pid_namespace()? {
                 return proc::kill_tree(pid, handle);
             }
@@ -282,7 +275,7 @@ impl Ending {
             Ok(vec![handle])
         });
         let deadline = Instant::now() + AGENT_TIMEOUT;
-        for handle in killed.await.map_err(io::Error::other)?? {
+        for handle in killed.await? {
             if timeout_at(deadline, process::ended(&handle)).await.is_err() {
                 return Err(io::Error::other("its remaining processes do not end"));
             }

@@ -24,7 +24,7 @@ use rustix::process::Signal;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::keeper::link::KeeperSocket;
-use crate::keeper::lock::{self, Era, LockLook, NotedPen};
+use crate::keeper::lock::{self, Era, NotedPen};
 use crate::keeper::process;
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::keeper::translate::{self, TimeLimits};
@@ -85,10 +85,9 @@ impl LaunchProbe {
     async fn look(&self) -> io::Result<ProbeResult> {
         let deadline = Instant::now() + self.patience;
         loop {
-            match lock::look(&self.folder)? {
-                LockLook::Missing => return self.without_keeper(None),
-                LockLook::Free(origin) => return self.without_keeper(origin.map(|(_, era)| era)),
-                LockLook::Held(_) => {}
+            let lock = lock::look(&self.folder)?;
+            if !lock.as_ref().is_some_and(|lock| lock.held) {
+                return self.without_keeper(lock.and_then(|lock| lock.origin).map(|(_, era)| era));
             }
             match KeeperConnection::connect(&self.folder) {
                 Ok(connection) => return self.ask(connection, deadline).await,

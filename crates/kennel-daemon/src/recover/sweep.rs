@@ -13,14 +13,13 @@ use kennel_keeper::fault::point;
 use kennel_keeper::protocol::{KeeperReport, KeeperRequest, LaunchStage, PeerRole};
 use kennel_pen::{HostSupport, LeftoverEnd};
 use kennel_types::SessionId;
-use tokio::task::spawn_blocking;
 
 use crate::event_sender::EventSender;
-use crate::keeper::lock::{self, Era, LockLook};
+use crate::keeper::lock::{self, Era};
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::metrics::DaemonMetrics;
 use crate::os::home::HomeDir;
-use crate::os::if_exists;
+use crate::os::{if_exists, unblocked};
 use crate::recover::census::{RecoveryRequest, SessionCensus};
 use crate::recover::clean_up::{end_leftover, remove_folder};
 use crate::recover::strays;
@@ -74,18 +73,18 @@ fn list(sessions: &Path) -> io::Result<Vec<SessionId>> {
 async fn sweep_folder(home: &HomeDir, id: &SessionId) -> io::Result<&'static str> {
     let folder = home.session(id);
     let (what, origin) = match lock::look(&folder)? {
-        LockLook::Missing => ("a folder without a session", None),
-        LockLook::Free(origin) => ("a launch that never became a session", origin),
-        LockLook::Held(origin) => {
+        None => ("a folder without a session", None),
+        Some(lock) if lock.held => {
             dismiss(&folder).await?;
-            ("a keeper that waited for a session", origin)
+            ("a keeper that waited for a session", lock.origin)
         }
+        Some(lock) => ("a launch that never became a session", lock.origin),
     };
     if matches!(origin, Some((_, Era::Copied))) {
         return Err(io::Error::other("it was copied from another home"));
     }
     if let Some(name) = home.pen_name(id) {
-        let ended = spawn_blocking(move || {
+        let ended = unblocked(move || {
             for path in HostSupport::find_pens(&name).map_err(io::Error::other)? {
                 let left = end_leftover(&path, &name, Instant::now() + PEN)?;
                 if !left.is_empty() {
@@ -94,9 +93,9 @@ async fn sweep_folder(home: &HomeDir, id: &SessionId) -> io::Result<&'static str
             }
             Ok(())
         });
-        ended.await.map_err(io::Error::other)??;
+        ended.await?;
     }
-    spawn_blocking(move || remove_folder(&folder)).await.map_err(io::Error::other)??;
+    unblocked(move || remove_folder(&folder)).await?;
     Ok(what)
 }
 
@@ -109,7 +108,7 @@ async fn dismiss(folder: &Path) -> io::Result<()> {
         Ok(()) | Err(KeeperRequestError::Client(KeeperClientError::Closed)) => {}
         Err(error) => return Err(io::Error::other(error)),
     }
-    while matches!(lock::look(folder)?, LockLook::Held(_)) {
+    while lock::is_held(folder)? {
         if tokio::time::Instant::now() >= deadline {
             return Err(io::Error::other("its keeper does not exit"));
         }
@@ -122,7 +121,7 @@ async fn request_exit(folder: &Path) -> Result<(), KeeperRequestError> {
     let connection = loop {
         match KeeperConnection::connect(folder) {
             Err(KeeperRequestError::NotListening) => {
-                if !matches!(lock::look(folder)?, LockLook::Held(_)) {
+                if !lock::is_held(folder)? {
                     return Ok(());
                 }
                 tokio::time::sleep(PAUSE).await;
@@ -173,7 +172,7 @@ async fn sweep_pens(
 ) -> io::Result<()> {
     let (home, census, metrics) =
         (home.clone(), SessionCensus::take(owner).await?, Arc::clone(metrics));
-    let swept = spawn_blocking(move || {
+    let swept = unblocked(move || {
         let mut ended = Vec::new();
         for pen in strays::strayed_pens(&home, &census)? {
             let pids = pen.pids()?;
@@ -189,9 +188,9 @@ async fn sweep_pens(
                 }
             }
         }
-        io::Result::Ok(ended)
+        Ok(ended)
     });
-    for (session, processes) in swept.await.map_err(io::Error::other)?? {
+    for (session, processes) in swept.await? {
         let cause = format!("ended a pen of session {session} with {processes} processes");
         let session = SessionId::parse(&session).ok();
         owner.send(RecoveryRequest::Note { session, kind: "stray_ended", cause });
