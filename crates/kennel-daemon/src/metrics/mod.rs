@@ -9,9 +9,7 @@
 //! as Prometheus expects. Labels have only values that the program's source names: no sessions, members or folders.
 
 mod counters;
-mod gauges;
 mod page;
 
 pub(crate) use counters::{DaemonMetrics, count_output};
-pub(crate) use gauges::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
-pub(crate) use page::page;
+pub(crate) use page::{Gauges, OWED_KINDS, PHASES, PLAN_STATES, page};

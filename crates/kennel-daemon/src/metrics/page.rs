@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use kennel_register::Register;
 use kennel_sys::identity::ProcessStat;
 use kennel_types::Phase;
+use kennel_types::plan::PlanStatus;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::family::Family;
@@ -14,8 +15,50 @@ use prometheus_client::registry::Registry;
 use rustix::process::Resource;
 
 use super::counters::DaemonMetrics;
-use super::gauges::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
 use crate::os::headroom::open_descriptors;
+
+/// All phases, in the order of the lifecycle.
+pub(crate) const PHASES: [Phase; 10] = [
+    Phase::Queued,
+    Phase::Making,
+    Phase::Reserved,
+    Phase::Launching,
+    Phase::Starting,
+    Phase::Running,
+    Phase::Stopping,
+    Phase::Lost,
+    Phase::Reaped,
+    Phase::Cleaned,
+];
+
+/// All states of plans, with their names in JSON.
+pub(crate) const PLAN_STATES: [(PlanStatus, &str); 6] = [
+    (PlanStatus::Running, "running"),
+    (PlanStatus::Stopping, "stopping"),
+    (PlanStatus::Succeeded, "succeeded"),
+    (PlanStatus::Failed, "failed"),
+    (PlanStatus::TimedOut, "timed_out"),
+    (PlanStatus::Cancelled, "cancelled"),
+];
+
+pub(crate) const OWED_KINDS: [&str; 3] = ["runtime_files", "pen_folder", "worktree"];
+
+/// The current state, as the owner reports it.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Gauges {
+    /// Sessions by the phase of their latest launch, as in [`PHASES`].
+    pub(crate) phases: [u64; PHASES.len()],
+    /// Cleanups that ended launches still owe, as in [`OWED_KINDS`].
+    pub(crate) owed: [u64; OWED_KINDS.len()],
+    pub(crate) worktrees_kept: u64,
+    /// Plans, as in [`PLAN_STATES`].
+    pub(crate) plans: [u64; PLAN_STATES.len()],
+    pub(crate) members: u64,
+    pub(crate) spare_keepers: u64,
+    /// When the daemon started, in milliseconds since 1970.
+    pub(crate) started_ms: u64,
+    pub(crate) version: String,
+}
 
 /// Returns all metrics, in Prometheus's text format 0.0.4.
 pub(crate) fn page(
@@ -149,5 +192,13 @@ mod tests {
         assert!(value("process_resident_memory_bytes ") > 100_000.0, "{text}");
         assert!(value("process_threads ") >= 1.0 && value("process_open_fds ") >= 3.0, "{text}");
         assert!(value("process_cpu_seconds_total ") >= 0.0, "{text}");
+    }
+
+    #[test]
+    fn states_have_their_names_in_json() {
+        for (state, name) in PLAN_STATES {
+            assert_eq!(serde_json::to_value(state).unwrap(), name);
+        }
+        assert!(PHASES.is_sorted());
     }
 }

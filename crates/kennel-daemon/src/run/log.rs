@@ -41,7 +41,7 @@ pub enum InitLogError {
 /// The file can't be opened, or this process has a log already.
 pub fn init(folder: &Path) -> Result<(), InitLogError> {
     let path = folder.join(FILE_NAME);
-    let file = RotatingFile::open(folder, Limits { max_bytes: MAX_BYTES, old_files: OLD_FILES })
+    let file = RotatingFile::open(folder, MAX_BYTES)
         .map_err(|source| InitLogError::Open { path, source })?;
     tracing_subscriber::registry()
         .with(LevelFilter::INFO)
@@ -58,28 +58,22 @@ where
     tracing_subscriber::fmt::layer().json().log_internal_errors(false).with_writer(Mutex::new(file))
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    max_bytes: u64,
-    old_files: u32,
-}
-
 /// A file that is rotated when the next line would not fit.
 #[derive(Debug)]
 struct RotatingFile {
     path: PathBuf,
     file: File,
     bytes: u64,
-    limits: Limits,
+    max_bytes: u64,
 }
 
 impl RotatingFile {
-    fn open(folder: &Path, limits: Limits) -> io::Result<Self> {
+    fn open(folder: &Path, max_bytes: u64) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let path = folder.join(FILE_NAME);
         let file = append(&path)?;
         let bytes = file.metadata()?.len();
-        Ok(Self { path, file, bytes, limits })
+        Ok(Self { path, file, bytes, max_bytes })
     }
 
     fn old(&self, age: u32) -> PathBuf {
@@ -100,7 +94,7 @@ impl RotatingFile {
     }
 
     fn age(&self) -> io::Result<()> {
-        for age in (1..self.limits.old_files).rev() {
+        for age in (1..OLD_FILES).rev() {
             if_exists(fs::rename(self.old(age), self.old(age + 1)))?;
         }
         fs::rename(&self.path, self.old(1))
@@ -111,7 +105,7 @@ impl Write for RotatingFile {
     /// The subscriber writes whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let length = line.len() as u64;
-        if self.bytes > 0 && self.bytes + length > self.limits.max_bytes {
+        if self.bytes > 0 && self.bytes + length > self.max_bytes {
             self.rotate()?;
         }
         let written = self.file.write(line)?;
@@ -133,7 +127,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    const SMALL: Limits = Limits { max_bytes: 20, old_files: 4 };
+    const SMALL: u64 = 20;
 
     fn read(folder: &Path, name: &str) -> String {
         fs::read_to_string(folder.join(name)).unwrap()
@@ -193,7 +187,7 @@ mod tests {
     #[test]
     fn log_lines_are_json_without_tokens() {
         let folder = tempfile::tempdir().unwrap();
-        let file = RotatingFile::open(folder.path(), Limits { max_bytes: MAX_BYTES, old_files: 4 });
+        let file = RotatingFile::open(folder.path(), MAX_BYTES);
         let lines = lines(file.unwrap());
         let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO).with(lines);
         let token = kennel_types::LaunchToken::new(0xfeed_f00d);
