@@ -476,7 +476,10 @@ fn an_invalid_plan_is_refused_with_the_position() {
     let Some(plan_scene) = PlanScene::new(Who::Other, Pen::Subtree) else { return };
     let cases = [
         (RESEARCH.replace("look.docs}}", "look.dosc}}"), "look.dosc"),
-        (RESEARCH.replace("agent = \"claude\"\ncwd = \"code\"", "cwd = \"code\""), "neither"),
+        (
+            RESEARCH.replace("agent = \"claude\"\ncwd = \"code\"", "cwd = \"code\""),
+            "missing `agent` or `member`",
+        ),
         (RESEARCH.replace("[[stage]]\nname = \"look\"", "[[stage]]\nnmae = \"look\""), "nmae"),
         (String::new(), "name"),
     ];
