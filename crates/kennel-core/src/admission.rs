@@ -37,30 +37,7 @@ impl Pattern {
     /// Returns whether a name matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
-        let (pattern, name): (Vec<char>, Vec<char>) =
-            (self.0.chars().collect(), name.chars().collect());
-        let (mut at, mut in_name) = (0, 0);
-        // The position of the last star, and of the end of the text that it covers so far.
-        let mut star = None;
-        while in_name < name.len() {
-            match pattern.get(at) {
-                Some('*') => {
-                    star = Some((at, in_name));
-                    at += 1;
-                }
-                Some(wanted) if *wanted == '?' || *wanted == name[in_name] => {
-                    at += 1;
-                    in_name += 1;
-                }
-                _ => {
-                    let Some((star_at, reached)) = star else { return false };
-                    star = Some((star_at, reached + 1));
-                    at = star_at + 1;
-                    in_name = reached + 1;
-                }
-            }
-        }
-        pattern[at..].iter().all(|rest| *rest == '*')
+        wildmatch::WildMatch::new(&self.0).matches(name)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{FromRepr, IntoStaticStr};
 
 use crate::millis;
 
@@ -174,28 +174,24 @@ impl fmt::Display for Reason {
 }
 
 /// What failed in a launch. In JSON it is the number that `kennel run` exits with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, FromRepr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "u8"))]
 #[serde(try_from = "u8", into = "u8")]
+#[repr(u8)]
 pub enum LaunchFailure {
     /// The setup: home, environment, worktree or daemon.
-    Setup,
+    Setup = 202,
     /// The pen could not be created, or not of the requested kind.
-    Pen,
+    Pen = 203,
     /// The program could not be executed.
-    Exec,
+    Exec = 204,
     /// Anything else in Kennel itself.
-    Internal,
+    Internal = 207,
 }
 
 impl From<LaunchFailure> for u8 {
     fn from(failure: LaunchFailure) -> Self {
-        match failure {
-            LaunchFailure::Setup => 202,
-            LaunchFailure::Pen => 203,
-            LaunchFailure::Exec => 204,
-            LaunchFailure::Internal => 207,
-        }
+        failure as Self
     }
 }
 
@@ -208,10 +204,7 @@ impl TryFrom<u8> for LaunchFailure {
     type Error = LaunchFailureError;
 
     fn try_from(code: u8) -> Result<Self, LaunchFailureError> {
-        [Self::Setup, Self::Pen, Self::Exec, Self::Internal]
-            .into_iter()
-            .find(|failure| u8::from(*failure) == code)
-            .ok_or(LaunchFailureError(code))
+        Self::from_repr(code).ok_or(LaunchFailureError(code))
     }
 }
 
