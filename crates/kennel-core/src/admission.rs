@@ -65,8 +65,8 @@ impl SessionCounts {
         Self { live: 0, launching: 0, names: vec![0; caps.names.len()], queued: 0 }
     }
 
-    /// Counts a session that may have a process or will: not a queued or ended one. An adopted process runs regardless
-    /// of the limits and does not count.
+    /// Counts a session that may have a process or will: not a queued or ended one. An adopted
+    /// process runs regardless of the limits and does not count.
     pub fn count(&mut self, caps: &Caps, session: &Session) {
         let ours = session.started_by == StartedBy::Kennel;
         if !ours || session.phase == Phase::Queued || session.has_ended() {
@@ -164,8 +164,8 @@ pub enum LimitReached {
     },
 }
 
-/// Decides whether a session may start. The census counts queued sessions that could start now as launched: see
-/// [`crate::World::census`].
+/// Decides whether a session may start. The census counts queued sessions that could start now as
+/// launched: see [`crate::World::census`].
 pub fn decide(caps: &Caps, census: &SessionCounts, applicant: Applicant<'_>) -> Admission {
     match over(caps, census, applicant.name) {
         None => Admission::Admit,

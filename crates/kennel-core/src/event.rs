@@ -7,8 +7,8 @@ use kennel_types::{AgentReport, Exit, LaunchFailure, OwedKind, Reason, Survivor}
 /// Something happened to a session. Events may arrive twice, late, or in any order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The session's row, as it was at the effect or later, is durable. Every durable [`crate::Effect::Record`] gets
-    /// exactly one answer: this event or [`Event::RecordFailed`].
+    /// The session's row, as it was at the effect or later, is durable. Every durable
+    /// [`crate::Effect::Record`] gets exactly one answer: this event or [`Event::RecordFailed`].
     Recorded,
     /// The row could not be written.
     RecordFailed {
@@ -97,7 +97,8 @@ pub enum Event {
         /// The resource.
         what: OwedKind,
     },
-    /// A resource is removed, because it was owed, or later because a user no longer wants what was kept.
+    /// A resource is removed, because it was owed, or later because a user no longer wants what was
+    /// kept.
     CleanedUp {
         /// The resource.
         what: OwedKind,
@@ -128,8 +129,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns whether a keeper, or a probe for one, sent the event. Such an event is not about a session that never
-    /// requested a keeper.
+    /// Returns whether a keeper, or a probe for one, sent the event. Such an event is not about a
+    /// session that never requested a keeper.
     pub(crate) fn is_of_keeper(&self) -> bool {
         matches!(
             self,
@@ -216,7 +217,8 @@ pub enum Probe {
         /// The keeper's own reason, if it had one.
         reason: Option<Reason>,
     },
-    /// The keeper's lock is free, so no keeper exists or will exist, and there is no outcome. A pen may be left.
+    /// The keeper's lock is free, so no keeper exists or will exist, and there is no outcome. A pen
+    /// may be left.
     NoKeeper,
     /// The keeper's lock is held, but it does not answer.
     Silent,

@@ -1,7 +1,7 @@
 //! The decisions of Kennel, without I/O, a clock or a runtime.
 //!
-//! A session is a value. [`Session::step`] applies an [`Event`] to it and returns the [`Effect`]s to carry out. The
-//! daemon carries them out and reports the results as further events.
+//! A session is a value. [`Session::step`] applies an [`Event`] to it and returns the [`Effect`]s
+//! to carry out. The daemon carries them out and reports the results as further events.
 
 pub mod admission;
 mod effect;

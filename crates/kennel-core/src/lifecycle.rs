@@ -15,20 +15,23 @@
 //!                          any observation that the pen is empty
 //! ```
 //!
-//! While the durable row says `Queued` or `Making`, no keeper was ever requested: the daemon requests one when a row
-//! `Reserved` is durable (or is being written, for the first launch of a session that begins there). Such a session
-//! ends without a probe: as soon as the stop is on record and nothing is being created for it.
+//! While the durable row says `Queued` or `Making`, no keeper was ever requested: the daemon
+//! requests one when a row `Reserved` is durable (or is being written, for the first launch of a
+//! session that begins there). Such a session ends without a probe: as soon as the stop is on
+//! record and nothing is being created for it.
 //!
 //! A session that a user started in their own terminal has another life cycle: see `adopted.rs`.
 //!
 //! A relaunch is a further value with an id of its own; see [`crate::World::relaunch`].
 //!
-//! The desired state is separate from the phase and never goes back: a stop may arrive in any phase, any number of
-//! times. Only an observation leads to `Reaped`: the keeper's report, an empty pen, or a restart of the machine. An
-//! error, a timeout or a failed effect never does; it leads to a retry.
+//! The desired state is separate from the phase and never goes back: a stop may arrive in any
+//! phase, any number of times. Only an observation leads to `Reaped`: the keeper's report, an empty
+//! pen, or a restart of the machine. An error, a timeout or a failed effect never does; it leads to
+//! a retry.
 //!
-//! Events may arrive twice, late or in another order, so nothing here relies on an order: [`crate::Underway`] lists
-//! the operations in progress, and an answer to none of them changes nothing.
+//! Events may arrive twice, late or in another order, so nothing here relies on an order:
+//! [`crate::Underway`] lists the operations in progress, and an answer to none of them changes
+//! nothing.
 
 mod adopt;
 mod adopted;
@@ -67,14 +70,15 @@ fn first_phase(spec: &SessionSpec) -> Phase {
 }
 
 impl Session {
-    /// Creates a requested session that is not on record yet. `owed` lists the resources that will be created for it;
-    /// its worktree is added to them.
+    /// Creates a requested session that is not on record yet. `owed` lists the resources that will
+    /// be created for it; its worktree is added to them.
     #[must_use]
     pub fn new(id: SessionId, spec: SessionSpec, token: LaunchToken, mut owed: Vec<Owed>) -> Self {
         owed.extend(worktree(&spec).map(|what| Owed { what, failures: 0, why: None }));
         let phase = first_phase(&spec);
-        // The id of a first launch is random and never reused, even if its row is lost with the daemon. The id of a
-        // later launch would be reused, and its keeper would be mistaken for that of the next launch.
+        // The id of a first launch is random and never reused, even if its row is lost with the
+        // daemon. The id of a later launch would be reused, and its keeper would be mistaken for
+        // that of the next launch.
         let unlaunched = phase < Phase::Reserved || id.attempt() > 1;
         Self {
             id,
@@ -124,8 +128,8 @@ impl Session {
         self
     }
 
-    /// Returns the effects for a new session. The keeper of a first launch starts while the row is written, unless the
-    /// session is queued or needs a resource first.
+    /// Returns the effects for a new session. The keeper of a first launch starts while the row is
+    /// written, unless the session is queued or needs a resource first.
     #[must_use]
     pub fn first_effects(&self) -> Vec<Effect> {
         let record = Effect::Record { durable: true };
@@ -203,8 +207,8 @@ impl Session {
         self.launch.granted && self.exit != Some(Exit::NeverRan)
     }
 
-    /// Returns whether the agent's reports count: the launch was granted, and no stop is wanted and no end was seen.
-    /// Otherwise they are late.
+    /// Returns whether the agent's reports count: the launch was granted, and no stop is wanted and
+    /// no end was seen. Otherwise they are late.
     #[must_use]
     pub fn is_believed(&self) -> bool {
         self.launch.granted && !self.is_stop_wanted() && !self.has_ended()
@@ -216,7 +220,8 @@ impl Session {
         self.has_ended() && self.underway.writing == Writing::Failed
     }
 
-    /// Returns whether the keeper can get commands: not while a probe is needed or the pen is being ended.
+    /// Returns whether the keeper can get commands: not while a probe is needed or the pen is being
+    /// ended.
     fn keeper_listens(&self) -> bool {
         self.underway.look == ProbeState::Unneeded
     }

@@ -25,8 +25,8 @@ fn wants(request: &ListRequest, session: &Session) -> bool {
         && is(parent, spec.parent.as_ref().map(SessionId::as_str))
 }
 
-/// Returns the ids of the requested page, and the id after which the next page starts. `sessions` are all sessions, in
-/// the order of their ids.
+/// Returns the ids of the requested page, and the id after which the next page starts. `sessions`
+/// are all sessions, in the order of their ids.
 pub fn page<'a>(
     request: &ListRequest,
     sessions: impl DoubleEndedIterator<Item = &'a Session>,

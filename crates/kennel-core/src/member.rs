@@ -20,7 +20,8 @@ pub struct Member {
     /// The usage of all its prompts so far.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub usage: TokenUsage,
-    /// The latest usage that the agent reported. If it reports the whole conversation, only the increase counts.
+    /// The latest usage that the agent reported. If it reports the whole conversation, only the
+    /// increase counts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub told: TokenUsage,
     /// The number of judged attempts.
@@ -29,7 +30,8 @@ pub struct Member {
     /// The verdict of the latest attempt.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub last: Option<LastVerdict>,
-    /// Sessions whose verdict is counted here but may not be recorded yet, so that none counts twice.
+    /// Sessions whose verdict is counted here but may not be recorded yet, so that none counts
+    /// twice.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub learnt: Vec<SessionId>,
     /// When it was added, in milliseconds since 1970.
@@ -53,8 +55,8 @@ impl Member {
         self.learnt.retain(unrecorded);
     }
 
-    /// Counts a judged attempt. Its conversation becomes the member's. If the conversation was gone and was the member's
-    /// own, the member forgets it.
+    /// Counts a judged attempt. Its conversation becomes the member's. If the conversation was gone
+    /// and was the member's own, the member forgets it.
     pub(crate) fn learn(
         &mut self,
         session: &SessionId,

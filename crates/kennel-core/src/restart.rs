@@ -1,7 +1,8 @@
 //! Whether and when an ended session is restarted automatically.
 //!
-//! Only a session that failed by itself is restarted: not one that was stopped, timed out, or was lost in a restart of
-//! the machine. A session that may have run and has no outcome is restarted only on request.
+//! Only a session that failed by itself is restarted: not one that was stopped, timed out, or was
+//! lost in a restart of the machine. A session that may have run and has no outcome is restarted
+//! only on request.
 
 use std::time::Duration;
 

@@ -1,17 +1,19 @@
 //! Whether and when a prompt is retried automatically.
 //!
-//! Only failures of the provider are retried: it was overloaded, failed, or could not be reached. An attempt that did
-//! work, or may have, is repeated only on request. If the member's conversation is gone, there is one attempt without
-//! it, unless the caller named the conversation. Everything else is left to the user.
+//! Only failures of the provider are retried: it was overloaded, failed, or could not be reached.
+//! An attempt that did work, or may have, is repeated only on request. If the member's conversation
+//! is gone, there is one attempt without it, unless the caller named the conversation. Everything
+//! else is left to the user.
 //!
-//! The caller decides only after the previous launch was seen to be gone and its verdict is recorded.
+//! The caller decides only after the previous launch was seen to be gone and its verdict is
+//! recorded.
 
 use std::time::Duration;
 
 use kennel_types::{AgentSpec, ConversationChoice, Judged, VerdictKind, Work};
 
-/// The pause before the first retry. It doubles with each further one. The agents' programs have already retried for a
-/// while themselves.
+/// The pause before the first retry. It doubles with each further one. The agents' programs have
+/// already retried for a while themselves.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause, unless the provider requests a longer one. The jitter comes on top.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
@@ -35,7 +37,8 @@ pub struct RetryFacts<'a> {
     pub uncleaned: bool,
     /// Whether it was granted and its end is unknown.
     pub may_have_run: bool,
-    /// A random share of the maximum jitter, so that prompts that failed together are not retried together.
+    /// A random share of the maximum jitter, so that prompts that failed together are not retried
+    /// together.
     pub jitter: u16,
 }
 
@@ -111,7 +114,8 @@ pub fn decide(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReason> {
     if facts.uncleaned { Err(NoRetryReason::NotCleaned) } else { Ok(retry) }
 }
 
-/// Allows one launch without the conversation, at once. It does not count as a retry, because the provider works.
+/// Allows one launch without the conversation, at once. It does not count as a retry, because the
+/// provider works.
 fn without_the_conversation(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReason> {
     match (&facts.agent.wish, &facts.agent.conversation) {
         (ConversationChoice::Resume { .. }, _) => return Err(NoRetryReason::ExplicitConversation),
@@ -127,7 +131,8 @@ fn without_the_conversation(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReas
     if facts.may_have_run && !facts.agent.replay {
         return Err(NoRetryReason::MayHaveRun);
     }
-    // An agent can't do anything without its conversation. If it did something, it only mentioned a conversation.
+    // An agent can't do anything without its conversation. If it did something, it only mentioned a
+    // conversation.
     let judged = facts.judged;
     let began = judged.turns.is_some_and(|turns| turns > 0) || judged.usage.output_tokens > 0;
     if (did_work(judged) || began && judged.work != Work::None) && !facts.agent.replay {
@@ -167,7 +172,8 @@ fn in_time(facts: &RetryFacts<'_>, after: Duration) -> Result<(), NoRetryReason>
     if limit.is_some_and(|limit| begins > limit) { Err(NoRetryReason::TooLong) } else { Ok(()) }
 }
 
-/// Returns the pause after so many retries: at least what the provider requests, plus a jitter of up to a quarter.
+/// Returns the pause after so many retries: at least what the provider requests, plus a jitter of
+/// up to a quarter.
 fn pause(tries: u32, retry_after: Option<Duration>, jitter: u16) -> Duration {
     // More doublings exceed the longest pause anyway.
     let ours = SHORTEST_PAUSE.saturating_mul(1 << tries.min(16)).min(LONGEST_PAUSE);

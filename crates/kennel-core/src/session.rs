@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::report::Reported;
 use crate::restart::Restarts;
 
-/// One launch of a session, with everything that decisions need. A session that is launched again has several of
-/// these; see [`crate::World::relaunch`].
+/// One launch of a session, with everything that decisions need. A session that is launched again
+/// has several of these; see [`crate::World::relaunch`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// The id of this launch.
@@ -62,7 +62,8 @@ pub struct Session {
     /// The result of its prompt, if it is one.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub judged: Option<Judged>,
-    /// The daemon's operations in progress. They are not recorded, because they end with the daemon.
+    /// The daemon's operations in progress. They are not recorded, because they end with the
+    /// daemon.
     #[serde(skip)]
     pub underway: Underway,
 }
@@ -89,9 +90,9 @@ pub struct Launch {
     pub recorded: bool,
     /// Whether the keeper has greeted.
     pub keeper_ready: bool,
-    /// Whether the keeper was told to open the gate: from then on the program may have run. Also set for a launch of
-    /// an earlier daemon, unless a stop is on its record: that daemon may have granted it and died before it recorded
-    /// the grant.
+    /// Whether the keeper was told to open the gate: from then on the program may have run. Also
+    /// set for a launch of an earlier daemon, unless a stop is on its record: that daemon may have
+    /// granted it and died before it recorded the grant.
     pub granted: bool,
     /// The identity of the agent's process, as text.
     pub identity: Option<String>,
@@ -145,7 +146,8 @@ pub enum Writing {
     Failed,
 }
 
-/// The state of a probe. While one is needed, the keeper gets no commands: it is dead, or not found yet.
+/// The state of a probe. While one is needed, the keeper gets no commands: it is dead, or not found
+/// yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ProbeState {
     /// No probe: a keeper is connected, or about to be.
@@ -153,7 +155,8 @@ pub enum ProbeState {
     Unneeded,
     /// A probe is in progress.
     Probing,
-    /// A probe is in progress, and the keeper was lost meanwhile: unless it finds the end, its result is stale.
+    /// A probe is in progress, and the keeper was lost meanwhile: unless it finds the end, its
+    /// result is stale.
     ProbingStale,
     /// A probe failed or found nothing, and is due again.
     ProbeDue,

@@ -117,7 +117,8 @@ impl World {
                 effects.extend(tagged(id, session.settle_relaunch(RelaunchState::Launched)));
             }
         }
-        // Children got their parent's stop, but its record may have been lost. A parent without a record was cleaned up.
+        // Children got their parent's stop, but its record may have been lost. A parent without a
+        // record was cleaned up.
         for id in &ids {
             self.end_children(id, &mut effects);
             let parent = self.sessions.get(id).and_then(|session| session.spec.parent.as_ref());
@@ -181,8 +182,8 @@ impl World {
         id
     }
 
-    /// Applies an event to a session, and stops its children if it has ended or is being stopped. Returns the effects
-    /// to carry out. An event for an unknown session changes nothing.
+    /// Applies an event to a session, and stops its children if it has ended or is being stopped.
+    /// Returns the effects to carry out. An event for an unknown session changes nothing.
     #[must_use]
     pub fn step(&mut self, id: &SessionId, event: &Event) -> Effects {
         let mut effects = Vec::new();
@@ -244,8 +245,8 @@ impl World {
         self.draining
     }
 
-    /// Removes a launch that is cleaned up and recorded. The latest launch of a session must be removed last, or with all
-    /// others: [`World::remove_all`].
+    /// Removes a launch that is cleaned up and recorded. The latest launch of a session must be
+    /// removed last, or with all others: [`World::remove_all`].
     ///
     /// # Errors
     /// The launch is unknown or can't be removed yet.

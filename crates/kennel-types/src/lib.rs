@@ -1,4 +1,5 @@
-//! The types that cross a wire: ids, specs, requests, views and errors. They carry no decisions and do no I/O.
+//! The types that cross a wire: ids, specs, requests, views and errors. They carry no decisions and
+//! do no I/O.
 //!
 //! The daemon, its clients, the keeper and the agents share them; `kennel-core` decides by them.
 

@@ -1,7 +1,8 @@
 //! Suggestions for misspelled words.
 
-/// Returns how far a word is from a known one, in letters that are inserted, left out, changed or swapped with their
-/// neighbor. Returns `None` if more than a third of the word differs: otherwise a short word resembles every other.
+/// Returns how far a word is from a known one, in letters that are inserted, left out, changed or
+/// swapped with their neighbor. Returns `None` if more than a third of the word differs: otherwise
+/// a short word resembles every other.
 #[must_use]
 pub fn similarity(written: &str, known: &str) -> Option<usize> {
     let limit = (written.chars().count() / 3).clamp(1, 4);

@@ -16,7 +16,8 @@ pub enum TimeError {
     TooLong(String),
 }
 
-/// Parses a duration: `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`; or several, the largest unit first: `1h30m`.
+/// Parses a duration: `10`, `10s`, `500ms`, `2m`, `1h`, `7d`, `1.5s`; or several, the largest unit
+/// first: `1h30m`.
 ///
 /// # Errors
 /// The text has another form, or the duration is too long.

@@ -10,15 +10,16 @@ const LAST_MS: u64 = 253_402_300_799_999;
 #[error("invalid time {0:?}: expected for example 2026-03-01T14:05:09.250Z")]
 pub struct ParseTimeError(String);
 
-/// Formats a time as RFC 3339 in UTC with milliseconds: `2026-03-01T14:05:09.250Z`. A time after the year 9999 becomes
-/// the last millisecond of that year.
+/// Formats a time as RFC 3339 in UTC with milliseconds: `2026-03-01T14:05:09.250Z`. A time after
+/// the year 9999 becomes the last millisecond of that year.
 #[must_use]
 pub fn rfc3339(ms: u64) -> String {
     let time = UNIX_EPOCH + Duration::from_millis(ms.min(LAST_MS));
     humantime::format_rfc3339_millis(time).to_string()
 }
 
-/// Parses the result of [`rfc3339`], with any number of digits after the second, or none. Only UTC, written as `Z`.
+/// Parses the result of [`rfc3339`], with any number of digits after the second, or none. Only UTC,
+/// written as `Z`.
 ///
 /// # Errors
 /// The text is not such a time, or the time is before 1970.

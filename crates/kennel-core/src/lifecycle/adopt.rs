@@ -20,8 +20,8 @@ impl Session {
                 // It was read from the register.
                 self.launch.recorded = true;
                 self.launch.keeper_ready = false;
-                // What follows a row is written without a sync and may be lost, a grant too. Only a recorded stop proves
-                // that no grant followed.
+                // What follows a row is written without a sync and may be lost, a grant too. Only a
+                // recorded stop proves that no grant followed.
                 self.launch.granted |= !self.is_stop_wanted();
                 self.probe(&mut effects);
             }
@@ -67,8 +67,8 @@ impl Session {
         effects
     }
 
-    /// Handles an answer to no probe in progress. It is out of date, except that an end is final and a dead keeper
-    /// stays dead.
+    /// Handles an answer to no probe in progress. It is out of date, except that an end is final
+    /// and a dead keeper stays dead.
     fn on_late_probe(&mut self, probe: &Probe) -> Vec<Effect> {
         match probe {
             Probe::Over { exit, reason } => self.on_gone(exit, reason.as_ref()),
@@ -77,7 +77,8 @@ impl Session {
         }
     }
 
-    /// A failed probe proves nothing and is retried, but a stop does not wait forever for one that works.
+    /// A failed probe proves nothing and is retried, but a stop does not wait forever for one that
+    /// works.
     fn probe_failed(&mut self, in_a_row: u8, effects: &mut Vec<Effect>) {
         if self.is_stop_wanted() && in_a_row >= MAX_FAILED_PROBES && self.phase != Phase::Lost {
             self.do_without_keeper(effects);
@@ -88,8 +89,9 @@ impl Session {
         }
     }
 
-    /// Calls off a launch behind a closed gate: its client is gone with the earlier daemon. If it may have been granted,
-    /// the order to open may still arrive; then a stop, which also ends the program, gracefully.
+    /// Calls off a launch behind a closed gate: its client is gone with the earlier daemon. If it
+    /// may have been granted, the order to open may still arrive; then a stop, which also ends the
+    /// program, gracefully.
     fn call_off(&mut self, effects: &mut Vec<Effect>) {
         let why = "the daemon was restarted during its launch".to_owned();
         self.want_stopped(self.spec.grace, &Reason::Failed { code: LaunchFailure::Internal, why });

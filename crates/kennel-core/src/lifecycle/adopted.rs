@@ -1,4 +1,5 @@
-//! The life of an adopted process, which a user started in their own terminal: Kennel only follows it.
+//! The life of an adopted process, which a user started in their own terminal: Kennel only follows
+//! it.
 //!
 //! ```text
 //!            row durable, process found        a stop that names it
@@ -8,9 +9,10 @@
 //!     └─── could not be adopted ──────────┴─── released ───────────────────────────────────┘
 //! ```
 //!
-//! There is no keeper and no pen: the process existed before, and Kennel does not track its children. Only a stop that
-//! names the session ends it; a shutdown and the end of a client or parent do not. Kennel knows of its end by a handle
-//! on exactly that process, or by a probe for its identity; a failed probe proves nothing and is repeated.
+//! There is no keeper and no pen: the process existed before, and Kennel does not track its
+//! children. Only a stop that names the session ends it; a shutdown and the end of a client or
+//! parent do not. Kennel knows of its end by a handle on exactly that process, or by a probe for
+//! its identity; a failed probe proves nothing and is repeated.
 
 use kennel_types::{
     LaunchFailure, LaunchToken, Owed, Phase, Reason, SessionId, SessionSpec, StartedBy,
@@ -165,7 +167,8 @@ impl Session {
         effects
     }
 
-    /// Stops following the process, unless a probe is in progress, which may be about to create its files.
+    /// Stops following the process, unless a probe is in progress, which may be about to create its
+    /// files.
     fn on_released(&mut self, by: &str) -> Vec<Effect> {
         let probing = self.phase == Phase::Reserved || self.underway.look == ProbeState::Probing;
         if self.has_ended() || probing {

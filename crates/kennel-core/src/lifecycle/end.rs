@@ -19,7 +19,8 @@ impl Session {
         self.noted()
     }
 
-    /// Notes the exit status. A known status is never replaced. Returns whether this changed anything.
+    /// Notes the exit status. A known status is never replaced. Returns whether this changed
+    /// anything.
     pub(super) fn learn(&mut self, exit: &Exit) -> bool {
         let better = match &self.exit {
             None => true,
@@ -40,7 +41,8 @@ impl Session {
             },
             _ => Reason::Exited,
         };
-        // The exit was reported before, but only the keeper knows that the agent did not exit by itself.
+        // The exit was reported before, but only the keeper knows that the agent did not exit by
+        // itself.
         if let (Some(reason), Some(Reason::Exited)) = (reason, &self.reason)
             && !self.has_ended()
         {
@@ -96,7 +98,8 @@ impl Session {
         effects
     }
 
-    /// Ends the pen without its keeper, even if nothing was granted: a process may wait behind the gate.
+    /// Ends the pen without its keeper, even if nothing was granted: a process may wait behind the
+    /// gate.
     pub(super) fn do_without_keeper(&mut self, effects: &mut Vec<Effect>) {
         self.want_stopped(self.spec.grace, &Reason::KeeperDied);
         self.phase = self.phase.max(Phase::Stopping);
@@ -212,7 +215,8 @@ impl Session {
         if self.is_outcome_recorded() || self.phase != Phase::Reaped {
             self.note(&mut effects);
         } else {
-            // The keeper must not wait for a directory that can't be removed: once the outcome is recorded, it may exit.
+            // The keeper must not wait for a directory that can't be removed: once the outcome is
+            // recorded, it may exit.
             self.record_durably(&mut effects);
         }
         if self.phase == Phase::Reaped {

@@ -17,8 +17,8 @@ impl Session {
         effects
     }
 
-    /// Sends the order to launch once both the row and the keeper exist. A launch of an earlier daemon is not
-    /// continued: during its probe no order is sent, and the probe ends it.
+    /// Sends the order to launch once both the row and the keeper exist. A launch of an earlier
+    /// daemon is not continued: during its probe no order is sent, and the probe ends it.
     pub(super) fn go_if_due(&mut self, effects: &mut Vec<Effect>) {
         let ready = self.launch.recorded && self.launch.keeper_ready && self.keeper_listens();
         if self.phase == Phase::Reserved && ready && !self.is_stop_wanted() {

@@ -69,8 +69,9 @@ impl Session {
         asked && self.phase == Phase::Making && std::mem::take(&mut self.underway.making)
     }
 
-    /// Ends a session for which no keeper was requested, so that there is none to tell or to probe. It waits until the
-    /// stop was recorded, or could not be, so that a new daemon does not launch it, and until nothing is being created.
+    /// Ends a session for which no keeper was requested, so that there is none to tell or to probe.
+    /// It waits until the stop was recorded, or could not be, so that a new daemon does not launch
+    /// it, and until nothing is being created.
     pub(super) fn end_unlaunched(&mut self, effects: &mut Vec<Effect>) {
         let writing = matches!(self.underway.writing, Writing::UnderWay { .. });
         if !self.underway.unlaunched || writing || self.underway.making {
@@ -80,8 +81,8 @@ impl Session {
         effects.extend(self.reap_unrun(LaunchFailure::Internal, why));
     }
 
-    /// Restores a session from the register. A queued one stays queued, but what an earlier daemon was creating is not
-    /// continued: its client is gone, and its progress is unknown.
+    /// Restores a session from the register. A queued one stays queued, but what an earlier daemon
+    /// was creating is not continued: its client is gone, and its progress is unknown.
     pub(super) fn restore_unlaunched(&mut self, effects: &mut Vec<Effect>) {
         // According to the row.
         self.underway.unlaunched = true;

@@ -1,7 +1,7 @@
 //! Readiness, and the agent's reports.
 //!
-//! A sign of readiness counts only while the session waits for it. After the timeout, a stop or the end of the agent
-//! it is late and changes nothing.
+//! A sign of readiness counts only while the session waits for it. After the timeout, a stop or the
+//! end of the agent it is late and changes nothing.
 
 use kennel_types::{AgentReport, Phase, Readiness, ReadyState, Reason};
 
@@ -49,7 +49,8 @@ impl Session {
         self.on_stop_asked(&StopIntent { grace: None, reason })
     }
 
-    /// The requested sign decides: if it is a line or a port, the agent's own report does not make the session ready.
+    /// The requested sign decides: if it is a line or a port, the agent's own report does not make
+    /// the session ready.
     pub(super) fn on_reported(&mut self, report: &AgentReport) -> Vec<Effect> {
         if !self.is_believed() {
             return Vec::new();

@@ -1,7 +1,7 @@
 //! The durable record: one write at a time, so that each answer belongs to its request.
 //!
-//! The answer to an older record must not be mistaken for that of the outcome: the keeper would be released while it
-//! is the only one that has the outcome.
+//! The answer to an older record must not be mistaken for that of the outcome: the keeper would be
+//! released while it is the only one that has the outcome.
 
 use kennel_types::{LaunchFailure, Phase, Reason};
 
@@ -19,8 +19,8 @@ impl Session {
         }
     }
 
-    /// Requests a record without a sync. Not if a durable record follows: this one could reach the disk first, and a
-    /// new daemon would mistake it for durable.
+    /// Requests a record without a sync. Not if a durable record follows: this one could reach the
+    /// disk first, and a new daemon would mistake it for durable.
     pub(super) fn note(&self, effects: &mut Vec<Effect>) {
         if !matches!(self.underway.writing, Writing::UnderWay { outdated: true, .. }) {
             effects.push(Effect::Record { durable: false });
@@ -62,7 +62,8 @@ impl Session {
 
     pub(super) fn on_record_failed(&mut self, why: &str) -> Vec<Effect> {
         let mut effects = Vec::new();
-        // An unexpected answer is about a record that need not be durable. The next record contains everything.
+        // An unexpected answer is about a record that need not be durable. The next record contains
+        // everything.
         if !matches!(self.underway.writing, Writing::UnderWay { .. }) {
             return effects;
         }

@@ -64,8 +64,8 @@ impl Session {
         effects
     }
 
-    /// Calls off any further launch: a stop also applies if this launch has ended by itself meanwhile and the next one
-    /// waits for its pause. Returns whether this changed anything.
+    /// Calls off any further launch: a stop also applies if this launch has ended by itself
+    /// meanwhile and the next one waits for its pause. Returns whether this changed anything.
     fn call_off_relaunch(&mut self, reason: &Reason) -> bool {
         let follows = match self.relaunch {
             RelaunchState::Undecided if self.is_live() => self.spec.repeats(),

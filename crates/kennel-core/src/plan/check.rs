@@ -1,6 +1,7 @@
 //! Checks of a plan before anything starts.
 //!
-//! A prompt can refer only to answers of earlier stages, so no agent can wait for itself, even indirectly.
+//! A prompt can refer only to answers of earlier stages, so no agent can wait for itself, even
+//! indirectly.
 
 use std::collections::BTreeSet;
 

@@ -19,7 +19,8 @@ use super::problem::{PlanError, PlanPart, PlanProblem};
 /// Parses a plan and checks it.
 ///
 /// # Errors
-/// If the text is not a plan, the first error. If the plan can't be run, all reasons, in the order of the text.
+/// If the text is not a plan, the first error. If the plan can't be run, all reasons, in the order
+/// of the text.
 pub fn parse(text: &str) -> Result<PlanSpec, PlanError> {
     let document = DeTable::parse(text)
         .map_err(|error| shape_error(text, &error, error.message().to_owned()))?;

@@ -66,8 +66,8 @@ pub fn fill_inputs(plan: &PlanSpec, given: &BTreeMap<String, String>) -> Result<
     Ok(Inputs(inputs))
 }
 
-/// Renders the prompt of an agent. A missing answer is not an error, because the plan allows the failure: the prompt
-/// contains `[no answer from STAGE.AGENT: why]` instead.
+/// Renders the prompt of an agent. A missing answer is not an error, because the plan allows the
+/// failure: the prompt contains `[no answer from STAGE.AGENT: why]` instead.
 ///
 /// # Errors
 /// The plan has no such agent, or was not checked.

@@ -30,7 +30,8 @@ pub struct AgentState {
     /// The usage of all asks together.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub usage: TokenUsage,
-    /// Whether the last session may have run with an unknown result. A resume that does not ask the agent again keeps it.
+    /// Whether the last session may have run with an unknown result. A resume that does not ask the
+    /// agent again keeps it.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub may_have_run: bool,
 }
@@ -142,18 +143,20 @@ pub enum PlanEnding {
     },
 }
 
-/// Something that happened to a plan. An ask has a number, so that a late or repeated event is not mistaken for one
-/// about a newer ask.
+/// Something that happened to a plan. An ask has a number, so that a late or repeated event is not
+/// mistaken for one about a newer ask.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PlanEvent {
-    /// An agent is about to be asked. The daemon may ask only after this event was accepted and recorded.
+    /// An agent is about to be asked. The daemon may ask only after this event was accepted and
+    /// recorded.
     Asking {
         /// The agent.
         place: AgentPath,
         /// The number of the ask, from 1.
         ask: u32,
     },
-    /// A session exists. If the event is [`IgnoredReason::Late`], the session belongs to no plan and must be stopped.
+    /// A session exists. If the event is [`IgnoredReason::Late`], the session belongs to no plan
+    /// and must be stopped.
     Asked {
         /// The agent.
         place: AgentPath,
@@ -162,7 +165,8 @@ pub enum PlanEvent {
         /// The session, by its first launch.
         session: SessionId,
     },
-    /// No session has the key of this ask, and none will: the daemon crashed in the middle of the ask.
+    /// No session has the key of this ask, and none will: the daemon crashed in the middle of the
+    /// ask.
     NotAsked {
         /// The agent.
         place: AgentPath,

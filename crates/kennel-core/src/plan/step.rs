@@ -12,15 +12,16 @@ use super::view::PlanOutcome;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum PlanAction {
-    /// Ask an agent, after [`PlanEvent::Asking`] was accepted, under the key of this ask ([`AgentPath::ask_key`]).
+    /// Ask an agent, after [`PlanEvent::Asking`] was accepted, under the key of this ask
+    /// ([`AgentPath::ask_key`]).
     Ask {
         /// The agent.
         place: AgentPath,
         /// The number of the ask, from 1.
         ask: u32,
     },
-    /// Stop an agent that may be alive. The action repeats until the agent is over. If the ask is still in progress,
-    /// the session is stopped as soon as it exists.
+    /// Stop an agent that may be alive. The action repeats until the agent is over. If the ask is
+    /// still in progress, the session is stopped as soon as it exists.
     Stop {
         /// The agent.
         place: AgentPath,
@@ -66,8 +67,8 @@ impl StageProgress<'_> {
 }
 
 impl PlanState {
-    /// Returns the actions to take. Each repeats until an event confirms it, so a daemon that crashed in between finds
-    /// it again in the record.
+    /// Returns the actions to take. Each repeats until an event confirms it, so a daemon that
+    /// crashed in between finds it again in the record.
     pub fn next(&self, spec: &PlanSpec) -> Vec<PlanAction> {
         if self.finished {
             return Vec::new();
@@ -293,8 +294,9 @@ impl PlanState {
         Ok(())
     }
 
-    /// Makes agents without an answer wait again, from the last stage that began: later stages have already continued
-    /// without the answers that an earlier one lacks. An agent that may have run is left out, unless `replay` is set.
+    /// Makes agents without an answer wait again, from the last stage that began: later stages have
+    /// already continued without the answers that an earlier one lacks. An agent that may have run
+    /// is left out, unless `replay` is set.
     fn resumed(&mut self, spec: &PlanSpec, replay: bool) -> Result<(), IgnoredReason> {
         if !self.finished {
             return Err(IgnoredReason::NotOver);

@@ -1,7 +1,8 @@
 //! References in prompts.
 //!
-//! `{{input.NAME}}` is an input of the plan, `{{STAGE.AGENT}}` an answer, `{{STAGE}}` all answers of a stage. `{{{{`
-//! stands for `{{`. Values are inserted unchanged: braces in an answer are not references.
+//! `{{input.NAME}}` is an input of the plan, `{{STAGE.AGENT}}` an answer, `{{STAGE}}` all answers
+//! of a stage. `{{{{` stands for `{{`. Values are inserted unchanged: braces in an answer are not
+//! references.
 
 use std::fmt;
 

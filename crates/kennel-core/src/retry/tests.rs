@@ -118,7 +118,8 @@ fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// Said once more, the other way round: what must be so if it is tried again, and that it is tried again if all of that is so.
+/// Said once more, the other way round: what must be so if it is tried again, and that it is tried
+/// again if all of that is so.
 #[test]
 fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
     let (mut again, mut fresh) = (0, 0);
@@ -185,7 +186,8 @@ fn the_reported_reason_is_one_that_a_user_can_act_on() {
     }
 }
 
-/// Granted, then daemon and keeper die: whatever was asked for, nobody saw that the provider is to blame.
+/// Granted, then daemon and keeper die: whatever was asked for, nobody saw that the provider is to
+/// blame.
 #[test]
 fn an_unjudged_prompt_that_may_have_run_is_never_repeated() {
     for replay in [false, true] {
@@ -196,7 +198,8 @@ fn an_unjudged_prompt_that_may_have_run_is_never_repeated() {
     }
 }
 
-/// An agent that speaks of a conversation that is not there, after it has worked for a while, has one.
+/// An agent that speaks of a conversation that is not there, after it has worked for a while, has
+/// one.
 #[test]
 fn a_conversation_is_stale_only_before_any_work() {
     let asked = asked();
@@ -270,7 +273,8 @@ fn any_step() -> impl Strategy<Value = (VerdictKind, Work, Option<Duration>, u16
 }
 
 proptest! {
-    /// Whatever becomes of each launch: so many at most, none too late, one at most without its conversation.
+    /// Whatever becomes of each launch: so many at most, none too late, one at most without its
+    /// conversation.
     #[test]
     fn a_history_of_launches_is_bounded(
         steps in prop::collection::vec(any_step(), 1..40),

@@ -59,8 +59,9 @@ impl fmt::Display for Listed<'_> {
 }
 
 impl World {
-    /// Finds a session by its id, its name, or a unique prefix of its id. Of several sessions with a name, the live one
-    /// is found, or else the latest. A session stands for its latest launch; a certain launch is `ID_1`, `ID_2`, ….
+    /// Finds a session by its id, its name, or a unique prefix of its id. Of several sessions with
+    /// a name, the live one is found, or else the latest. A session stands for its latest launch; a
+    /// certain launch is `ID_1`, `ID_2`, ….
     ///
     /// # Errors
     /// No session matches, or several do.

@@ -26,8 +26,9 @@ pub enum Keyed {
 }
 
 impl World {
-    /// Finds the session that has the key of a request: one that is live or continues, or ended less than `retention`
-    /// ago. `ended_ago` returns how long ago a cleaned session ended, if that is known.
+    /// Finds the session that has the key of a request: one that is live or continues, or ended
+    /// less than `retention` ago. `ended_ago` returns how long ago a cleaned session ended, if that
+    /// is known.
     pub fn by_key(
         &self,
         spec: &SessionSpec,
@@ -50,7 +51,8 @@ impl World {
         }
     }
 
-    /// Returns the session that keeps a launch from using a key. An earlier launch of the same session does not.
+    /// Returns the session that keeps a launch from using a key. An earlier launch of the same
+    /// session does not.
     pub(super) fn live_by_key(&self, key: &str, of: &SessionId) -> Option<&SessionId> {
         let mut ids = self.keys.get(key)?.iter().rev();
         let holds = |it: &Session| it.is_live() || it.continues() && !it.id.is_same_session(of);

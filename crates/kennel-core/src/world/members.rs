@@ -1,7 +1,7 @@
 //! Members: which exist, which are busy, and the results of their prompts.
 //!
-//! A member is busy with a prompt until it is judged and no retry follows, and with a chat while it is live. So no code
-//! has to free a busy member: whatever ends the prompt does.
+//! A member is busy with a prompt until it is judged and no retry follows, and with a chat while it
+//! is live. So no code has to free a busy member: whatever ends the prompt does.
 
 use std::time::Duration;
 
@@ -65,8 +65,8 @@ impl Session {
         if self.spec.is_prompt() { open } else { talks }
     }
 
-    /// Returns whether it is a prompt that has ended and was not judged yet. Resources that can't be removed do not delay
-    /// the verdict.
+    /// Returns whether it is a prompt that has ended and was not judged yet. Resources that can't
+    /// be removed do not delay the verdict.
     #[must_use]
     pub fn awaits_verdict(&self) -> bool {
         let over = match self.phase {
@@ -151,8 +151,9 @@ impl World {
         }
     }
 
-    /// Decides whether a judged prompt is retried. A retry is recorded as pending, so that a later stop calls it off, in
-    /// this daemon or the next. `None`: it is not such a prompt, or this was already decided.
+    /// Decides whether a judged prompt is retried. A retry is recorded as pending, so that a later
+    /// stop calls it off, in this daemon or the next. `None`: it is not such a prompt, or this was
+    /// already decided.
     pub fn consider_retry(
         &mut self,
         id: &SessionId,
@@ -200,8 +201,9 @@ impl World {
         Some((decision, effects))
     }
 
-    /// Stores the verdict of an ended prompt, once. `unrecorded` returns whether the verdict of another session may not
-    /// be recorded yet: the next daemon would judge it again. Returns `None` if it was judged before or is gone.
+    /// Stores the verdict of an ended prompt, once. `unrecorded` returns whether the verdict of
+    /// another session may not be recorded yet: the next daemon would judge it again. Returns
+    /// `None` if it was judged before or is gone.
     pub fn judge(
         &mut self,
         id: &SessionId,
@@ -230,8 +232,8 @@ impl World {
     }
 }
 
-/// Returns whether a prompt never ran because Kennel failed: the daemon was killed before it could grant the launch. A
-/// prompt that fails like this repeatedly does not count.
+/// Returns whether a prompt never ran because Kennel failed: the daemon was killed before it could
+/// grant the launch. A prompt that fails like this repeatedly does not count.
 fn was_our_fault(session: &Session) -> bool {
     let internal =
         matches!(session.reason, Some(Reason::Failed { code: LaunchFailure::Internal, .. }));

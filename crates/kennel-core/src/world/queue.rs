@@ -37,15 +37,16 @@ impl World {
         self.queue().into_iter().map(|session| &session.id).zip(1..).collect()
     }
 
-    /// Returns the sessions that may start now: each gets [`crate::Event::TurnCame`]. Sessions that wait for the same
-    /// limit keep their order; one that waits for a limit on its name does not hold up others.
+    /// Returns the sessions that may start now: each gets [`crate::Event::TurnCame`]. Sessions that
+    /// wait for the same limit keep their order; one that waits for a limit on its name does not
+    /// hold up others.
     #[must_use]
     pub fn next_in_queue(&self, caps: &Caps) -> Vec<SessionId> {
         if self.draining { Vec::new() } else { self.walk_queue(caps).1 }
     }
 
-    /// Counts the sessions for [`admission::decide`]. Queued sessions that could start now count as started, so that no
-    /// new session overtakes them.
+    /// Counts the sessions for [`admission::decide`]. Queued sessions that could start now count as
+    /// started, so that no new session overtakes them.
     #[must_use]
     pub fn census(&self, caps: &Caps) -> SessionCounts {
         self.walk_queue(caps).0

@@ -1,12 +1,13 @@
-//! Launching a session again: only after its previous launch was cleaned up, and once for all callers.
+//! Launching a session again: only after its previous launch was cleaned up, and once for all
+//! callers.
 //!
 //! ```text
 //!  ID ── Cleaned ── relaunch ──> ID_2 ── Cleaned ── relaunch ──> ID_3 …
 //! ```
 //!
-//! Each launch is a value of its own, so that an event of an earlier one never affects a later one. A request names the
-//! launch to follow. If a later one exists already, that is the response, even if it has ended meanwhile. So any number
-//! of concurrent requests get one launch.
+//! Each launch is a value of its own, so that an event of an earlier one never affects a later one.
+//! A request names the launch to follow. If a later one exists already, that is the response, even
+//! if it has ended meanwhile. So any number of concurrent requests get one launch.
 
 use std::time::Duration;
 
@@ -185,9 +186,9 @@ impl World {
         Relaunched::Admitted { id, effects }
     }
 
-    /// Returns the pause before the next launch, if the restart policy wants one after a latest launch that is cleaned
-    /// up and ran this long. The launch is recorded as pending, so that a later stop calls it off, in this daemon or the
-    /// next.
+    /// Returns the pause before the next launch, if the restart policy wants one after a latest
+    /// launch that is cleaned up and ran this long. The launch is recorded as pending, so that a
+    /// later stop calls it off, in this daemon or the next.
     pub fn consider_restart(
         &mut self,
         id: &SessionId,
@@ -226,7 +227,8 @@ impl World {
     }
 
     fn is_taken_over(&self, id: &SessionId, kept: &KeptItem) -> bool {
-        // Each launch owes its worktree from the beginning, so a later one that does not have it any more removed it.
+        // Each launch owes its worktree from the beginning, so a later one that does not have it
+        // any more removed it.
         let has_it = |later: &Session| worktree(&later.spec).as_ref() == Some(&kept.what);
         self.launches(id).any(|later| later.id > *id && has_it(later))
     }

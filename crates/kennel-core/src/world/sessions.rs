@@ -1,5 +1,5 @@
-//! The sessions themselves. Each change of a session also changes its revision, so that a value computed from it can be
-//! cached.
+//! The sessions themselves. Each change of a session also changes its revision, so that a value
+//! computed from it can be cached.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -12,7 +12,8 @@ use crate::session::Session;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(u64);
 
-/// A map of all sessions. It dereferences to the plain map for reading; all changes go through its methods.
+/// A map of all sessions. It dereferences to the plain map for reading; all changes go through its
+/// methods.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sessions {
     by_id: BTreeMap<SessionId, Session>,

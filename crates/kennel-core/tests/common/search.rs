@@ -1,4 +1,5 @@
-//! Breadth-first search over all reachable states: the first violation that it finds has a shortest path.
+//! Breadth-first search over all reachable states: the first violation that it finds has a shortest
+//! path.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -12,7 +13,8 @@ pub(crate) trait System {
     /// Returns a hash by which equal states are recognized.
     fn fingerprint(&self, state: &Self::State) -> u64;
 
-    /// Returns the possible moves, and whether each is due: a due move happens sooner or later by itself.
+    /// Returns the possible moves, and whether each is due: a due move happens sooner or later by
+    /// itself.
     fn moves(&self, state: &Self::State) -> Vec<(Self::Move, bool)>;
 
     /// Returns the state after a move, or the invariant that it violates.
@@ -118,7 +120,8 @@ impl<S: System> Search<'_, S> {
             let mut now = *start;
             while !settling.contains(&now) {
                 let reached = &self.reached[&now];
-                // A cycle never rests, which is fine in a settled state: a lost session is probed again and again.
+                // A cycle never rests, which is fine in a settled state: a lost session is probed
+                // again and again.
                 let in_cycle = !chain.insert(now);
                 if let Some(what) = &reached.unsettled
                     && (in_cycle || reached.due.is_none())

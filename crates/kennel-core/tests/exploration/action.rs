@@ -1,4 +1,5 @@
-//! What can happen next around one session: who moves, and whether it is due anyway, a choice, or trouble.
+//! What can happen next around one session: who moves, and whether it is due anyway, a choice, or
+//! trouble.
 
 use kennel_core::Session;
 use kennel_types::{Phase, Readiness};
@@ -137,8 +138,8 @@ pub(crate) struct Setting {
     pub(crate) yard: bool,
     /// Whether a pidfd tells the status to those who are not the parent.
     pub(crate) kernel_tells: bool,
-    /// Whether what is due around one session comes in its usual order: then only how sessions interleave is
-    /// explored.
+    /// Whether what is due around one session comes in its usual order: then only how sessions
+    /// interleave is explored.
     pub(crate) orderly: bool,
 }
 

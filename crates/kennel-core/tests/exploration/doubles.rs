@@ -124,8 +124,8 @@ fn the_oracle_catches_a_keeper_released_before_its_outcome_is_durable() {
     });
 }
 
-/// The answer to an older record is taken for one to the outcome's: a core that writes as many at once as it
-/// likes and does not count.
+/// The answer to an older record is taken for one to the outcome's: a core that writes as many at
+/// once as it likes and does not count.
 #[test]
 fn the_oracle_catches_an_answer_mistaken_for_another() {
     assert_caught("10: the keeper was let go before", |session, event| {

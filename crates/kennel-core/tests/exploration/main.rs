@@ -1,10 +1,11 @@
-//! Every interleaving of a small world around one session, around a parent and its child, and around two
-//! launches of one session: cancels, exits, deaths of keeper and daemon, restarts of the machine, failed effects,
-//! repeated and reordered messages. A session may have to become ready, wait in line, or for a worktree.
+//! Every interleaving of a small world around one session, around a parent and its child, and
+//! around two launches of one session: cancels, exits, deaths of keeper and daemon, restarts of the
+//! machine, failed effects, repeated and reordered messages. A session may have to become ready,
+//! wait in line, or for a worktree.
 //!
-//! The oracle is what must always hold (`oracle.rs`), in every state; and from every state, if nothing more
-//! goes wrong, all comes to rest as wanted. That the oracle bites is shown by cores that are broken on purpose
-//! (`doubles.rs`).
+//! The oracle is what must always hold (`oracle.rs`), in every state; and from every state, if
+//! nothing more goes wrong, all comes to rest as wanted. That the oracle bites is shown by cores
+//! that are broken on purpose (`doubles.rs`).
 //!
 //! ```text
 //! core under test ◄── inbox ── register (rows: written, durable)        any order, some twice

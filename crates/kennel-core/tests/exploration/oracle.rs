@@ -7,8 +7,8 @@ use crate::action::Setting;
 use crate::event;
 use crate::plot::{Keeper, Plot, Row, Tree};
 
-/// Looks at one session and what is around it. `memory` is what the daemon knows, if there is one and it knows
-/// the session.
+/// Looks at one session and what is around it. `memory` is what the daemon knows, if there is one
+/// and it knows the session.
 pub(crate) fn check(plot: &Plot, memory: Option<&Session>) -> Result<(), String> {
     if !plot.pen_is_empty() && plot.row.is_none() {
         return Err("1: alive, and on no record".into());
@@ -26,7 +26,8 @@ fn is_forgotten(session: &Session) -> bool {
     matches!(session.reason, Some(Reason::Forgotten { .. }))
 }
 
-/// In line, or while its worktree is made, there is no keeper, nor will there be one that nobody knows of.
+/// In line, or while its worktree is made, there is no keeper, nor will there be one that nobody
+/// knows of.
 fn check_waiting(plot: &Plot, session: &Session) -> Result<(), String> {
     if session.phase < Phase::Reserved && plot.history.asked_for_keeper {
         return Err(format!("1: a keeper, and on record as {:?}", session.phase));

@@ -1,4 +1,5 @@
-//! Everything around one session but for the daemon's memory: disk, keeper, pen, and what is on its way.
+//! Everything around one session but for the daemon's memory: disk, keeper, pen, and what is on its
+//! way.
 
 use std::rc::Rc;
 
@@ -443,7 +444,8 @@ impl Plot {
         }
         self.history.daemon_died = true;
         self.history.launch_left |= self.history.asked_for_keeper;
-        // Whoever asked for the end had no answer yet, unless that is on record, and hears that there is no daemon.
+        // Whoever asked for the end had no answer yet, unless that is on record, and hears that
+        // there is no daemon.
         let called_off = |row: &Row| matches!(row.0.relaunch, RelaunchState::CalledOff { .. });
         let heard = |row: &Row| row.0.is_stop_wanted() || called_off(row);
         self.history.stop_asked &= self.row.as_ref().is_some_and(heard);

@@ -1,5 +1,6 @@
-//! Every interleaving around a session that a user started: it is followed or not, ends by itself, is named in a stop,
-//! is let go; everything is to end; the daemon is killed, records, looks and clean-ups fail, messages come twice.
+//! Every interleaving around a session that a user started: it is followed or not, ends by itself,
+//! is named in a stop, is let go; everything is to end; the daemon is killed, records, looks and
+//! clean-ups fail, messages come twice.
 //!
 //! A world of its own, since there is neither keeper nor pen; and cores that are broken on purpose.
 

@@ -1,4 +1,5 @@
-//! Plans that are broken on purpose, each as a program was broken once or could be: the oracle must notice.
+//! Plans that are broken on purpose, each as a program was broken once or could be: the oracle must
+//! notice.
 
 use kennel_core::plan::{
     AgentPhase, AskFailure, IgnoredReason, PlanAction, PlanEnding, PlanEvent, PlanState, SkipReason,
@@ -70,7 +71,8 @@ fn an_ask_that_ignores_a_cancel() {
     assert_eq!(verdict(&double, &all_needed(), CANCEL), "asked after a cancel");
 }
 
-/// An agent of which nobody knows yet whether there is a session is taken for one that there is none of.
+/// An agent of which nobody knows yet whether there is a session is taken for one that there is
+/// none of.
 #[test]
 fn a_cancel_that_forgets_an_agent_that_is_being_asked() {
     fn happened(
@@ -264,7 +266,8 @@ fn a_resume_that_starts_over() {
     assert_eq!(told, "asked again, although it has answered");
 }
 
-/// No word of a refusal is taken for a failure, and so on: what is told of an agent must be what became of it.
+/// No word of a refusal is taken for a failure, and so on: what is told of an agent must be what
+/// became of it.
 #[test]
 fn an_outcome_that_is_wrong() {
     fn next(state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {

@@ -1,9 +1,11 @@
-//! Every interleaving of small plans: agents that answer, fail, are refused or end in a way that nobody knows; cancels, a
-//! limit of time, crashes in the middle of an ask, resumes; what is told comes in any order, some of it twice.
+//! Every interleaving of small plans: agents that answer, fail, are refused or end in a way that
+//! nobody knows; cancels, a limit of time, crashes in the middle of an ask, resumes; what is told
+//! comes in any order, some of it twice.
 //!
-//! The oracle (`oracle.rs`) knows what really became of each ask (`scene.rs`), not what the plan thinks of it. And from every
-//! state, if nothing more goes wrong, the plan comes to its end: with agents that never end by themselves, once its end is
-//! wanted. That the oracle bites is shown by plans that are broken on purpose (`doubles.rs`).
+//! The oracle (`oracle.rs`) knows what really became of each ask (`scene.rs`), not what the plan
+//! thinks of it. And from every state, if nothing more goes wrong, the plan comes to its end: with
+//! agents that never end by themselves, once its end is wanted. That the oracle bites is shown by
+//! plans that are broken on purpose (`doubles.rs`).
 
 mod documents;
 mod doubles;
@@ -45,7 +47,8 @@ impl Mind for Real {
     }
 }
 
-/// A plan: what stands above the agents of its first stage, what is said of each, and whether there is another stage.
+/// A plan: what stands above the agents of its first stage, what is said of each, and whether there
+/// is another stage.
 fn plan(top: &str, stage: &str, agents: &[&str], second: bool) -> PlanSpec {
     let agent = |name: &str, more: &str| {
         format!("[[stage.agent]]\nname = \"{name}\"\nagent = \"claude\"\nprompt = \"p\"\n{more}\n")

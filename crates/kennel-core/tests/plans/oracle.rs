@@ -78,7 +78,8 @@ fn has_passed(scene: &Scene, stage: &StageSpec, first: usize) -> bool {
         && agents.all(|(at, agent)| stage.on_failure(agent) == OnFailure::Continue || answers(at))
 }
 
-/// Whether the plan knows of a failure that it can't go on with: what it knows is what it has marked as over.
+/// Whether the plan knows of a failure that it can't go on with: what it knows is what it has
+/// marked as over.
 pub(crate) fn is_doomed(scene: &Scene, spec: &PlanSpec) -> bool {
     stages(spec).any(|(first, stage)| {
         let lost = |agent: usize| {

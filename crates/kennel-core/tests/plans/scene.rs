@@ -319,8 +319,8 @@ impl Scene {
         Ok(())
     }
 
-    /// Whoever carries out is gone, and comes back: the plan is on record, what was told is not. What is under way arrives,
-    /// or never will. Then the agents of the plan are looked for.
+    /// Whoever carries out is gone, and comes back: the plan is on record, what was told is not.
+    /// What is under way arrives, or never will. Then the agents of the plan are looked for.
     fn crash(&mut self, arrives: bool) {
         self.budget.crashes -= 1;
         self.hand.clear();

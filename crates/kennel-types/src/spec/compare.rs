@@ -9,8 +9,8 @@ fn asked(worktree: Option<&WorktreeSpec>) -> Option<WorktreeSpec> {
 }
 
 impl SessionSpec {
-    /// Returns the names of the fields in which another request differs from this one. The caller's name and
-    /// the size of its terminal do not count.
+    /// Returns the names of the fields in which another request differs from this one. The caller's
+    /// name and the size of its terminal do not count.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         // Destructured, so that the compiler reports a new field that is missing here.
