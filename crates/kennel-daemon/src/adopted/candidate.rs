@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::error::ApiError;
 use crate::launch::request::check_name;
 use crate::os::clock;
-use crate::os::home::HomeDir;
+use crate::os::home::DaemonHome;
 use crate::os::peer::Caller;
 use crate::os::proc;
 use crate::recover::census::SessionCensus;
@@ -33,7 +33,7 @@ impl AdoptionCandidate {
     pub(crate) fn find(
         request: AdoptRequest,
         asker: &Caller,
-        home: &HomeDir,
+        home: &DaemonHome,
         census: &SessionCensus,
     ) -> Result<Self, ApiError> {
         if let Some(name) = &request.name {
@@ -135,8 +135,8 @@ mod tests {
     use super::*;
     use crate::recover::census::LiveSession;
 
-    fn home() -> HomeDir {
-        HomeDir { folder: "/none".into(), id: HomeId::random().unwrap() }
+    fn home() -> DaemonHome {
+        DaemonHome { folder: "/none".into(), id: HomeId::random().unwrap() }
     }
 
     fn sleeper() -> (Child, i32) {

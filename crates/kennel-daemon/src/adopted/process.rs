@@ -265,12 +265,12 @@ mod tests {
         let (mut child, identity) = sleeper();
         let sighting = look(&identity, folder.path()).run().await;
         child.kill().unwrap();
-        let (meanwhile, told) = tokio::sync::oneshot::channel();
+        let (meanwhile, reported) = tokio::sync::oneshot::channel();
         let following = tokio::spawn(follow(sighting.handle.unwrap(), |event| {
             meanwhile.send(event).unwrap();
         }));
-        let told = told.await.unwrap();
-        assert!(matches!(told, Event::Exited { exit: Exit::Unknown { .. } }), "{told:?}");
+        let reported = reported.await.unwrap();
+        assert!(matches!(reported, Event::Exited { exit: Exit::Unknown { .. } }), "{reported:?}");
         assert!(!following.is_finished());
         child.wait().unwrap();
         let exit = Exit::Signal { signal: 9, core: false, oom: false };

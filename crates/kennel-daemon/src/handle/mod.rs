@@ -36,7 +36,7 @@ use tokio::task::spawn_blocking;
 use crate::error::{Answer, ApiError};
 use crate::launch::stdin_handoff::StdinHandoff;
 use crate::metrics::{self, DaemonMetrics};
-use crate::os::home::{API_SOCKET, HomeDir, JOURNAL};
+use crate::os::home::{API_SOCKET, DaemonHome, JOURNAL};
 use crate::owner::bus::{Bus, Disconnect};
 use crate::owner::{ExitReason, Owner};
 
@@ -65,7 +65,7 @@ pub(crate) struct HandleParts {
     pub(crate) bus: Bus,
     pub(crate) register: Register,
     pub(crate) stdin: StdinHandoff,
-    pub(crate) home: HomeDir,
+    pub(crate) home: DaemonHome,
     pub(crate) metrics: Arc<DaemonMetrics>,
     pub(crate) launches: LaunchWatches,
     /// Becomes true when the daemon shuts down.
@@ -93,7 +93,7 @@ impl DaemonHandle {
             bus,
             register: register.clone(),
             stdin: StdinHandoff::default(),
-            home: HomeDir { folder: folder.to_owned(), id },
+            home: DaemonHome { folder: folder.to_owned(), id },
             metrics: Arc::default(),
             launches: LaunchWatches::default(),
             shutdown,

@@ -5,7 +5,7 @@ use tokio::task::spawn_blocking;
 
 use super::DaemonHandle;
 use crate::error::ApiError;
-use crate::os::home::HomeDir;
+use crate::os::home::DaemonHome;
 use crate::recover::census::SessionCensus;
 use crate::recover::strays::{self, StraySelection};
 
@@ -17,7 +17,7 @@ impl DaemonHandle {
 
     /// Ends strays: the ones that are named, or all.
     pub async fn end_strays(&self, request: EndStraysRequest) -> Result<StraysEnded, ApiError> {
-        let end = move |home: &HomeDir, census: &SessionCensus| {
+        let end = move |home: &DaemonHome, census: &SessionCensus| {
             let only = request.only.as_deref();
             strays::end(home, census, &only.map_or(StraySelection::All, StraySelection::These))
         };
@@ -44,7 +44,7 @@ impl DaemonHandle {
     /// Examines all processes on a thread that may block.
     async fn with_census<T: Send + 'static>(
         &self,
-        examine: impl FnOnce(&HomeDir, &SessionCensus) -> std::io::Result<T> + Send + 'static,
+        examine: impl FnOnce(&DaemonHome, &SessionCensus) -> std::io::Result<T> + Send + 'static,
     ) -> Result<T, ApiError> {
         let (home, census) = (self.0.home.clone(), self.census().await?);
         let examined = spawn_blocking(move || examine(&home, &census)).await;

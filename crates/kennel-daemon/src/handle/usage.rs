@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::keeper::request::KeeperRequestError;
-use crate::os::home::HomeDir;
+use crate::os::home::DaemonHome;
 use crate::owner::{SessionPen, inspect};
 
 /// How long all keepers together may take to answer.
@@ -51,7 +51,7 @@ impl DaemonHandle {
     }
 }
 
-async fn ask(home: &HomeDir, session_pen: SessionPen, until: Instant) -> SessionUsage {
+async fn ask(home: &DaemonHome, session_pen: SessionPen, until: Instant) -> SessionUsage {
     let SessionPen { id, name, phase, has_keeper } = session_pen;
     let (mut usage, mut trouble) = (None, None);
     if has_keeper {

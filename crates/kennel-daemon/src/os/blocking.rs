@@ -39,19 +39,19 @@ mod tests {
     use super::*;
     use tokio::sync::oneshot;
 
-    async fn told(work: impl FnOnce() -> String + Send + 'static) -> String {
+    async fn outcome(work: impl FnOnce() -> String + Send + 'static) -> String {
         let (sender, answer) = oneshot::channel();
         let failed = |why| format!("failed: {why}");
-        apart("a test", work, failed, |told| drop(sender.send(told)));
+        apart("a test", work, failed, |outcome| drop(sender.send(outcome)));
         answer.await.unwrap()
     }
 
     #[tokio::test]
     async fn passes_on_the_result_even_after_a_panic() {
-        assert_eq!(told(|| "done".to_owned()).await, "done");
+        assert_eq!(outcome(|| "done".to_owned()).await, "done");
         let number = 7;
-        assert_eq!(told(move || panic!("no {number}")).await, "failed: no 7");
-        assert_eq!(told(|| panic!("plain")).await, "failed: plain");
-        assert_eq!(told(move || std::panic::panic_any(number)).await, "failed: a panic");
+        assert_eq!(outcome(move || panic!("no {number}")).await, "failed: no 7");
+        assert_eq!(outcome(|| panic!("plain")).await, "failed: plain");
+        assert_eq!(outcome(move || std::panic::panic_any(number)).await, "failed: a panic");
     }
 }

@@ -12,12 +12,12 @@ use kennel_types::SessionId;
 use rustix::fs::FlockOperation;
 
 #[derive(Debug, Clone)]
-pub(crate) struct HomeDir {
+pub(crate) struct DaemonHome {
     pub(crate) folder: PathBuf,
     pub(crate) id: HomeId,
 }
 
-impl HomeDir {
+impl DaemonHome {
     pub(crate) fn sessions(&self) -> PathBuf {
         self.folder.join("sessions")
     }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn every_session_has_a_pen_name() {
-        let home = HomeDir { folder: "/h".into(), id: HomeId::random().unwrap() };
+        let home = DaemonHome { folder: "/h".into(), id: HomeId::random().unwrap() };
         let id = kennel_types::IdMaker::default().next(u64::MAX / 2, 7);
         let name = home.pen_name(&id).unwrap();
         assert_eq!(name.session.as_str(), id.as_str());

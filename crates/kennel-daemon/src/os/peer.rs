@@ -4,7 +4,7 @@ use std::fmt;
 
 use kennel_pen::PenName;
 
-use crate::os::home::HomeDir;
+use crate::os::home::DaemonHome;
 use crate::os::proc;
 
 /// A process that sends a request. Its pid may be reused by now: nothing is done to that process, only to processes with
@@ -19,7 +19,7 @@ impl Caller {
     /// Finds its launch by its pen, its cookie, or the keeper above it. Blocks.
     pub(crate) fn find<'a>(
         pid: i32,
-        home: &HomeDir,
+        home: &DaemonHome,
         keepers: impl IntoIterator<Item = (&'a str, i32)>,
     ) -> Self {
         let session = in_pen(pid, home)
@@ -30,13 +30,13 @@ impl Caller {
 }
 
 /// Returns the session of the innermost pen that a process is in: a session may run in the pen of another.
-pub(crate) fn in_pen(pid: i32, home: &HomeDir) -> Option<String> {
+pub(crate) fn in_pen(pid: i32, home: &DaemonHome) -> Option<String> {
     let cgroup = proc::cgroup(pid)?;
     let mut pens = cgroup.split('/').filter_map(PenName::parse).filter(|pen| pen.home == home.id);
     pens.next_back().map(|pen| pen.session.to_string())
 }
 
-fn by_cookie(pid: i32, home: &HomeDir) -> Option<String> {
+fn by_cookie(pid: i32, home: &DaemonHome) -> Option<String> {
     let (home_id, session) = proc::cookies(pid).ok()??;
     (home_id == home.id.as_str()).then_some(session)
 }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn finds_a_launch_by_its_cookie_or_its_keeper() {
-        let home = HomeDir { folder: "/none".into(), id: HomeId::random().unwrap() };
+        let home = DaemonHome { folder: "/none".into(), id: HomeId::random().unwrap() };
         let other = HomeId::random().unwrap();
         let (mut ours, our_pid) = sleeper(&home.id, "abc");
         let (mut foreign, foreign_pid) = sleeper(&other, "abc");

@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
-use crate::os::home::HomeDir;
+use crate::os::home::DaemonHome;
 use crate::os::proc;
 
 /// How long a keeper may take to answer.
@@ -23,7 +23,7 @@ const TIMELINE: usize = 1000;
 
 /// Adds a session's processes and its history. What can't be found out is reported as trouble.
 pub(crate) async fn inspect(
-    home: &HomeDir,
+    home: &DaemonHome,
     register: &Register,
     id: SessionId,
     view: &mut InspectView,

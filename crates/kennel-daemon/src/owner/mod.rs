@@ -56,7 +56,7 @@ use crate::launch::ids::LaunchIds;
 use crate::metrics::DaemonMetrics;
 use crate::os::clock;
 use crate::os::headroom::HeadroomMeter;
-use crate::os::home::HomeDir;
+use crate::os::home::DaemonHome;
 use crate::plan::runs::PlanRuns;
 use crate::prompt::clients::PromptClients;
 use crate::prompt::members::UnsavedMembers;
@@ -72,7 +72,7 @@ use shutdown::Shutdown;
 pub(crate) use status::{Health, SessionPen};
 
 pub(crate) struct OwnerConfig {
-    pub(crate) home: HomeDir,
+    pub(crate) home: DaemonHome,
     pub(crate) version: String,
     pub(crate) register: Register,
     pub(crate) sessions: Vec<SessionRecord>,
@@ -98,7 +98,7 @@ pub(crate) struct OwnerConfig {
 }
 
 pub(crate) struct Owner {
-    home: HomeDir,
+    home: DaemonHome,
     version: String,
     started_ms: u64,
     bus: Bus,

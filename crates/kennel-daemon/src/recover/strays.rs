@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
-use crate::os::home::HomeDir;
+use crate::os::home::DaemonHome;
 use crate::os::{peer, proc};
 use crate::recover::census::{LiveSession, SessionCensus};
 
@@ -32,7 +32,7 @@ enum Belongs {
 }
 
 /// Finds the strays. Blocks.
-pub(crate) fn find(home: &HomeDir, census: &SessionCensus) -> io::Result<StraysView> {
+pub(crate) fn find(home: &DaemonHome, census: &SessionCensus) -> io::Result<StraysView> {
     let mut found = StraysView::default();
     for leftover in strayed_pens(home, census)? {
         let session = leftover.name().session.to_string();
@@ -80,7 +80,7 @@ impl StraySelection<'_> {
 
 /// Ends the selected strays and returns the result. Blocks.
 pub(crate) fn end(
-    home: &HomeDir,
+    home: &DaemonHome,
     census: &SessionCensus,
     selected: &StraySelection<'_>,
 ) -> io::Result<StraysEnded> {
@@ -105,14 +105,14 @@ pub(crate) fn end(
 }
 
 /// Returns the pens whose owner is dead and whose session is not live.
-pub(crate) fn strayed_pens(home: &HomeDir, census: &SessionCensus) -> io::Result<Vec<Leftover>> {
+pub(crate) fn strayed_pens(home: &DaemonHome, census: &SessionCensus) -> io::Result<Vec<Leftover>> {
     let mut pens = HostSupport::leftovers(&home.id).map_err(io::Error::other)?;
     pens.retain(|pen| !census.live.contains_key(pen.name().session.as_str()));
     Ok(pens)
 }
 
 /// Returns the processes that have the cookie of this home, with the session that it names.
-fn marked(home: &HomeDir, census: &SessionCensus) -> io::Result<Vec<(i32, String)>> {
+fn marked(home: &DaemonHome, census: &SessionCensus) -> io::Result<Vec<(i32, String)>> {
     let own = rustix::process::geteuid();
     let mut marked = Vec::new();
     for pid in proc::pids()? {
@@ -133,7 +133,7 @@ fn marked(home: &HomeDir, census: &SessionCensus) -> io::Result<Vec<(i32, String
 fn belongs(
     pid: i32,
     session: &str,
-    home: &HomeDir,
+    home: &DaemonHome,
     census: &SessionCensus,
     parents: &HashMap<i32, i32>,
 ) -> Belongs {
@@ -165,7 +165,7 @@ fn view(pid: i32, session: &str, mark: &str) -> Option<StrayView> {
 }
 
 /// Ends one stray if it is still the same process; returns whether it is gone.
-fn end_one(stray: &StrayView, home: &HomeDir, deadline: Instant) -> io::Result<bool> {
+fn end_one(stray: &StrayView, home: &DaemonHome, deadline: Instant) -> io::Result<bool> {
     let Some(handle) = pidfd::open(stray.pid)? else { return Ok(true) };
     if pidfd::has_ended(handle.as_fd())? {
         return Ok(true);
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     /// A process with the cookie of this home and session.
-    fn marked(home: &HomeDir, session: &str) -> std::process::Child {
+    fn marked(home: &DaemonHome, session: &str) -> std::process::Child {
         let mut command = Command::new("sleep");
         command.arg("1000").env(HOME_COOKIE, home.id.as_str()).env(SESSION_COOKIE, session);
         command.spawn().unwrap()
@@ -209,8 +209,8 @@ mod tests {
 
     #[test]
     fn ends_only_marked_processes_without_a_session() {
-        let home = HomeDir { folder: "/none".into(), id: HomeId::random().unwrap() };
-        let other = HomeDir { folder: "/other".into(), id: HomeId::random().unwrap() };
+        let home = DaemonHome { folder: "/none".into(), id: HomeId::random().unwrap() };
+        let other = DaemonHome { folder: "/other".into(), id: HomeId::random().unwrap() };
         let mut stray = marked(&home, "gone");
         let mut foreign = marked(&other, "gone");
         let mut kept = marked(&home, "live");
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn ends_what_is_left_of_a_lost_session() {
-        let home = HomeDir { folder: "/none".into(), id: HomeId::random().unwrap() };
+        let home = DaemonHome { folder: "/none".into(), id: HomeId::random().unwrap() };
         let mut child = marked(&home, "lost");
         let mut census = SessionCensus::default();
         census.live.insert("lost".into(), LiveSession { keeper: None, lost: true });

@@ -18,7 +18,7 @@ use crate::event_sender::EventSender;
 use crate::keeper::lock::{self, Era};
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::metrics::DaemonMetrics;
-use crate::os::home::HomeDir;
+use crate::os::home::DaemonHome;
 use crate::os::{if_exists, unblocked};
 use crate::recover::census::{RecoveryRequest, SessionCensus};
 use crate::recover::clean_up::{end_leftover, remove_folder};
@@ -31,7 +31,7 @@ const PEN: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) async fn sweep(
-    home: HomeDir,
+    home: DaemonHome,
     owner: EventSender<RecoveryRequest>,
     metrics: Arc<DaemonMetrics>,
 ) {
@@ -45,7 +45,7 @@ pub(crate) async fn sweep(
     point("daemon.adopt.swept");
 }
 
-async fn sweep_folders(home: &HomeDir, owner: &EventSender<RecoveryRequest>) -> io::Result<()> {
+async fn sweep_folders(home: &DaemonHome, owner: &EventSender<RecoveryRequest>) -> io::Result<()> {
     // The folders are listed first: a session is known before its folder is made.
     let listed = list(&home.sessions())?;
     let census = SessionCensus::take(owner).await?;
@@ -70,7 +70,7 @@ fn list(sessions: &Path) -> io::Result<Vec<SessionId>> {
 }
 
 /// Ends what is left of a launch without a row, and removes its folder. Returns what it was.
-async fn sweep_folder(home: &HomeDir, id: &SessionId) -> io::Result<&'static str> {
+async fn sweep_folder(home: &DaemonHome, id: &SessionId) -> io::Result<&'static str> {
     let folder = home.session(id);
     let (what, origin) = match lock::look(&folder)? {
         None => ("a folder without a session", None),
@@ -153,7 +153,7 @@ async fn request_exit(folder: &Path) -> Result<(), KeeperRequestError> {
 
 /// Removes the pens without a session's folder: a shutdown during an examination of this machine leaves the pen that was
 /// just tried. Blocks.
-pub(crate) fn remove_trial_pens(home: &HomeDir, deadline: Instant) -> io::Result<()> {
+pub(crate) fn remove_trial_pens(home: &DaemonHome, deadline: Instant) -> io::Result<()> {
     for (name, path) in HostSupport::pens(&home.id).map_err(io::Error::other)? {
         if !home.sessions().join(name.session.as_str()).try_exists()? {
             let left = end_leftover(&path, &name, deadline)?;
@@ -166,7 +166,7 @@ pub(crate) fn remove_trial_pens(home: &HomeDir, deadline: Instant) -> io::Result
 }
 
 async fn sweep_pens(
-    home: &HomeDir,
+    home: &DaemonHome,
     owner: &EventSender<RecoveryRequest>,
     metrics: &Arc<DaemonMetrics>,
 ) -> io::Result<()> {
@@ -218,7 +218,7 @@ mod tests {
     #[tokio::test]
     async fn removes_a_folder_without_a_session() {
         let folder = tempfile::tempdir().unwrap();
-        let home = HomeDir { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
+        let home = DaemonHome { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
         let id = kennel_types::IdMaker::default().next(0, 1);
         std::fs::create_dir_all(home.session(&id).join("journal")).unwrap();
         sweep_folder(&home, &id).await.unwrap();

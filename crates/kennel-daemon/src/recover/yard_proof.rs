@@ -135,7 +135,11 @@ mod tests {
         assert_eq!(strangers(&[10, 20], &[look(&[20]), look(&[20])]), Vec::<i32>::new());
         assert_eq!(strangers(&[10, 20, 99], &[look(&[20]), look(&[20])]), [99], "an orphan");
         assert_eq!(strangers(&[10, 30], &[look(&[30]), look(&[])]), [30], "its own keeper");
-        assert_eq!(strangers(&[10, 40], &[look(&[]), look(&[40])]), [40], "somebody's keeper");
+        assert_eq!(
+            strangers(&[10, 40], &[look(&[]), look(&[40])]),
+            [40],
+            "a keeper of an unknown session"
+        );
         assert!(strangers(&[10], &[look(&[20]), look(&[])]).is_empty(), "another has ended");
     }
 

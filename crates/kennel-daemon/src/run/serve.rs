@@ -20,7 +20,7 @@ use crate::handle::{DaemonHandle, HandleParts, LaunchWatches};
 use crate::keeper::yard::YardLink;
 use crate::launch::stdin_handoff::StdinHandoff;
 use crate::metrics::DaemonMetrics;
-use crate::os::home::{DaemonLock, HomeDir};
+use crate::os::home::{DaemonHome, DaemonLock};
 use crate::os::{clock, if_exists};
 use crate::owner::ExitReason;
 use crate::owner::bus::Bus;
@@ -62,7 +62,7 @@ pub fn serve(
     kennel_sys::signals::ignore(&limits.map(rustix::process::Signal::as_raw))
         .map_err(DaemonError::Runtime)?;
     refuse_network(&config.home)?;
-    let home = HomeDir { folder: config.home.clone(), id: config.home_id.clone() };
+    let home = DaemonHome { folder: config.home.clone(), id: config.home_id.clone() };
     // It serves without a log too: a full disk must not keep sessions from being stopped.
     let unlogged = log::init(&home.folder.join("log")).err();
     let lock = DaemonLock::take(&home.folder.join("daemon.lock"), PREDECESSOR)?;
@@ -108,7 +108,7 @@ pub fn serve(
 
 async fn run(
     config: DaemonConfig,
-    home: HomeDir,
+    home: DaemonHome,
     create_server: CreateServer,
     opened: OpenedRegister,
     metrics: Arc<DaemonMetrics>,
@@ -190,7 +190,7 @@ async fn run(
 
 /// Returns the sessions of this home. If the home is a copy, live sessions belong to the original: they are neither adopted
 /// nor ended here.
-fn own_sessions(opened: OpenedRegister, home: &HomeDir) -> Vec<SessionRecord> {
+fn own_sessions(opened: OpenedRegister, home: &DaemonHome) -> Vec<SessionRecord> {
     let OpenedRegister { register, mut sessions, other_home, .. } = opened;
     if !other_home {
         return sessions;
@@ -214,7 +214,7 @@ fn daemon_event(kind: &str, cause: String) -> NewEvent {
 }
 
 /// Records the boot and the pid namespace; returns whether the last daemon recorded another.
-fn note_boot(home: &HomeDir) -> io::Result<bool> {
+fn note_boot(home: &DaemonHome) -> io::Result<bool> {
     // The number of a pid namespace may be reused: its first process distinguishes it.
     let init = identity::init().map(|init| init.to_record()).unwrap_or_default();
     let now = format!("{} {} {init}\n", identity::boot_id()?, identity::pid_namespace()?);
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn notices_another_boot_once() {
         let folder = tempfile::tempdir().unwrap();
-        let home = HomeDir { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
+        let home = DaemonHome { folder: folder.path().to_owned(), id: HomeId::random().unwrap() };
         assert!(!note_boot(&home).unwrap(), "the first daemon");
         assert!(!note_boot(&home).unwrap());
         std::fs::write(home.folder.join("boot"), "another 1\n").unwrap();
