@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use kennel_types::{AgentSettings, UsageScope};
 
 use crate::described::Description;
-use crate::error::{AgentError, BUILT_IN};
+use crate::error::{AgentError, BUILT_IN, TURNS};
 use crate::invocation::Invocation;
 use crate::output_format::OutputFormat;
 use crate::reader::OutputReader;
@@ -29,8 +29,9 @@ enum AgentKind {
 pub(crate) struct BuiltInAgent {
     /// Its name, which is also the name of its program.
     pub(crate) name: &'static str,
-    pub(crate) command:
-        fn(AgentMode, &AgentSettings, Option<&str>) -> Result<Invocation, AgentError>,
+    pub(crate) command: fn(&AgentLaunch<'_>) -> Result<Invocation, AgentError>,
+    /// Whether it has an option for a limit of turns.
+    pub(crate) limits_turns: bool,
     pub(crate) conversation: ConversationForm,
     pub(crate) stop_policy: StopPolicy,
     pub(crate) usage_scope: UsageScope,
@@ -47,6 +48,13 @@ pub(crate) enum AgentMode {
     OneShot,
     /// For use in a terminal.
     Interactive,
+}
+
+/// What the command of an agent depends on.
+pub(crate) struct AgentLaunch<'a> {
+    pub(crate) mode: AgentMode,
+    pub(crate) settings: &'a AgentSettings,
+    pub(crate) conversation: Option<&'a str>,
 }
 
 /// The form of an agent's conversation ids.
@@ -160,7 +168,7 @@ impl Agent {
         settings: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
-        self.command(AgentMode::OneShot, settings, conversation)
+        self.command(&AgentLaunch { mode: AgentMode::OneShot, settings, conversation })
     }
 
     /// Returns the command for interactive use in a terminal.
@@ -173,26 +181,22 @@ impl Agent {
         settings: &AgentSettings,
         conversation: Option<&str>,
     ) -> Result<Invocation, AgentError> {
-        self.command(AgentMode::Interactive, settings, conversation)
+        self.command(&AgentLaunch { mode: AgentMode::Interactive, settings, conversation })
     }
 
-    fn command(
-        &self,
-        mode: AgentMode,
-        settings: &AgentSettings,
-        conversation: Option<&str>,
-    ) -> Result<Invocation, AgentError> {
-        if settings.turns == Some(0) {
+    fn command(&self, launch: &AgentLaunch<'_>) -> Result<Invocation, AgentError> {
+        if launch.settings.turns == Some(0) {
             return Err(AgentError::NoTurns);
         }
-        if let Some(id) = conversation {
+        if let Some(id) = launch.conversation {
             self.check_conversation(id)?;
         }
         match &self.kind {
-            AgentKind::BuiltIn(agent) => (agent.command)(mode, settings, conversation),
-            AgentKind::Described { name, description } => {
-                description.command(name, mode, settings, conversation)
+            AgentKind::BuiltIn(agent) if launch.settings.turns.is_some() && !agent.limits_turns => {
+                Err(AgentError::unsupported(agent.name, TURNS))
             }
+            AgentKind::BuiltIn(agent) => (agent.command)(launch),
+            AgentKind::Described { name, description } => description.command(name, launch),
         }
     }
 

@@ -7,10 +7,10 @@
 
 use std::time::Duration;
 
-use kennel_types::{AgentSettings, Permissions, TokenUsage, UsageScope, VerdictKind};
+use kennel_types::{Permissions, TokenUsage, UsageScope, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent::{AgentMode, BuiltInAgent, UUID};
+use crate::agent::{AgentLaunch, AgentMode, BuiltInAgent, UUID};
 use crate::agent_event::AgentEvent;
 use crate::error::{AgentError, TURNS};
 use crate::invocation::Invocation;
@@ -30,6 +30,7 @@ const READ_ONLY_TOOLS: &str = "--tools=Read,Glob,Grep,LS,NotebookRead,WebFetch,W
 pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
     name: "claude",
     command,
+    limits_turns: true,
     conversation: UUID,
     stop_policy: StopPolicy {
         signal: StopSignal::Int,
@@ -41,11 +42,8 @@ pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
     format: || Box::<ClaudeFormat>::default(),
 };
 
-fn command(
-    mode: AgentMode,
-    settings: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
+fn command(launch: &AgentLaunch<'_>) -> Result<Invocation, AgentError> {
+    let AgentLaunch { mode, settings, conversation } = *launch;
     let command = match mode {
         AgentMode::OneShot => Invocation::of("claude")
             .args(["-p", "--output-format", "stream-json", "--verbose"])

@@ -4,12 +4,12 @@
 //! `turn.completed` or `turn.failed`. An item of type `error` may appear in a successful run, and
 //! an `error` message before a retry.
 
-use kennel_types::{AgentSettings, Permissions, UsageScope, VerdictKind};
+use kennel_types::{Permissions, UsageScope, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent::{AgentMode, BuiltInAgent, UUID};
+use crate::agent::{AgentLaunch, AgentMode, BuiltInAgent, UUID};
 use crate::agent_event::AgentEvent;
-use crate::error::{AgentError, TURNS};
+use crate::error::AgentError;
 use crate::invocation::Invocation;
 use crate::json::{
     ErrorMessage, JsonCount, JsonNumber, JsonText, ToolSummary, one_line, usage_with_cached,
@@ -21,6 +21,7 @@ use crate::stop_policy::{StopPolicy, StopSignal};
 pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
     name: "codex",
     command,
+    limits_turns: false,
     conversation: UUID,
     stop_policy: StopPolicy {
         signal: StopSignal::Term,
@@ -32,14 +33,8 @@ pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
     format: || Box::<CodexFormat>::default(),
 };
 
-fn command(
-    mode: AgentMode,
-    settings: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
-    if settings.turns.is_some() {
-        return Err(AgentError::unsupported("codex", TURNS));
-    }
+fn command(launch: &AgentLaunch<'_>) -> Result<Invocation, AgentError> {
+    let AgentLaunch { mode, settings, conversation } = *launch;
     // `-` instead of a prompt: it reads the prompt from standard input.
     let (exec, json, stdin) = match mode {
         AgentMode::OneShot => (Some("exec"), Some("--json"), Some("-")),

@@ -7,11 +7,11 @@ mod template;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kennel_types::{AgentSettings, Permissions};
+use kennel_types::Permissions;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::agent::AgentMode;
+use crate::agent::{AgentLaunch, AgentMode};
 use crate::error::{AgentError, DescriptionError, PERMISSIONS, TURNS};
 use crate::invocation::Invocation;
 use crate::output_format::OutputFormat;
@@ -120,10 +120,9 @@ impl Description {
     pub(crate) fn command(
         &self,
         name: &str,
-        mode: AgentMode,
-        settings: &AgentSettings,
-        conversation: Option<&str>,
+        launch: &AgentLaunch<'_>,
     ) -> Result<Invocation, AgentError> {
+        let AgentLaunch { mode, settings, conversation } = *launch;
         let unsupported = |feature| AgentError::unsupported(name, feature);
         let template = match mode {
             AgentMode::OneShot => &self.args,

@@ -4,13 +4,13 @@
 //! repeated as one), `tool_use`, `tool_result`, `error`, and finally `result`. It reports retries
 //! on standard error, with stack traces.
 
-use kennel_types::{AgentSettings, Permissions, UsageScope, VerdictKind};
+use kennel_types::{Permissions, UsageScope, VerdictKind};
 use serde::Deserialize;
 
-use crate::agent::{AgentMode, BuiltInAgent, UUID};
+use crate::agent::{AgentLaunch, AgentMode, BuiltInAgent, UUID};
 use crate::agent_event::AgentEvent;
 use crate::attempt_end::{AttemptEnd, ProcessEnd};
-use crate::error::{AgentError, TURNS};
+use crate::error::AgentError;
 use crate::error_patterns;
 use crate::invocation::Invocation;
 use crate::json::{ErrorMessage, Json, JsonCount, JsonText, ToolSummary, usage_with_cached};
@@ -21,6 +21,7 @@ use crate::stop_policy::{StopPolicy, StopSignal};
 pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
     name: "gemini",
     command,
+    limits_turns: false,
     conversation: UUID,
     stop_policy: StopPolicy {
         signal: StopSignal::Term,
@@ -32,14 +33,8 @@ pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
     format: || Box::<GeminiFormat>::default(),
 };
 
-fn command(
-    mode: AgentMode,
-    settings: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
-    if settings.turns.is_some() {
-        return Err(AgentError::unsupported("gemini", TURNS));
-    }
+fn command(launch: &AgentLaunch<'_>) -> Result<Invocation, AgentError> {
+    let AgentLaunch { mode, settings, conversation } = *launch;
     let format = (mode == AgentMode::OneShot).then_some("stream-json");
     let approval = match settings.permissions {
         Permissions::Default => None,

@@ -6,13 +6,13 @@
 
 use std::time::Duration;
 
-use kennel_types::{AgentSettings, Permissions, TokenUsage, UsageScope, VerdictKind};
+use kennel_types::{Permissions, TokenUsage, UsageScope, VerdictKind};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::agent::{AgentMode, BuiltInAgent, ConversationForm};
+use crate::agent::{AgentLaunch, AgentMode, BuiltInAgent, ConversationForm};
 use crate::agent_event::AgentEvent;
-use crate::error::{AgentError, PERMISSIONS, TURNS};
+use crate::error::{AgentError, PERMISSIONS};
 use crate::invocation::Invocation;
 use crate::json::{FromJson as _, Json, JsonNumber, JsonText, ToolSummary, cost_micros};
 use crate::output_format::{OutputFormat, StartFailure, UnknownLine};
@@ -22,6 +22,7 @@ use crate::stop_policy::{StopPolicy, StopSignal};
 pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
     name: "opencode",
     command,
+    limits_turns: false,
     conversation: ConversationForm {
         is_valid: |id| {
             let rest = id.strip_prefix("ses_").unwrap_or_default();
@@ -39,14 +40,8 @@ pub(crate) const AGENT: BuiltInAgent = BuiltInAgent {
     format: || Box::<OpencodeFormat>::default(),
 };
 
-fn command(
-    mode: AgentMode,
-    settings: &AgentSettings,
-    conversation: Option<&str>,
-) -> Result<Invocation, AgentError> {
-    if settings.turns.is_some() {
-        return Err(AgentError::unsupported("opencode", TURNS));
-    }
+fn command(launch: &AgentLaunch<'_>) -> Result<Invocation, AgentError> {
+    let AgentLaunch { mode, settings, conversation } = *launch;
     let mut auto = None;
     let command = match mode {
         AgentMode::OneShot => Invocation::of("opencode").args(["run", "--format", "json"]),

@@ -128,8 +128,7 @@ impl GitError {
             ["cannot lock ref", ".lock': File exists", "could not lock", "unable to lock"];
         // These errors have the same texts, but retrying doesn't help.
         const PERMANENT: [&str; 3] = ["No space left", "cannot create", "Permission denied"];
-        matches!(self, Self::Failed { message, .. } if SIGNS.iter().any(|sign| message.contains(sign))
-            && !PERMANENT.iter().any(|sign| message.contains(sign)))
+        self.mentions(&SIGNS) && !self.mentions(&PERMANENT)
     }
 
     /// Returns whether a concurrent git caused the error, so that a retry may succeed.
@@ -141,7 +140,11 @@ impl GitError {
     /// Returns whether the disk was full.
     pub(crate) fn is_full_disk(&self) -> bool {
         const SIGNS: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
-        matches!(self, Self::Failed { message, .. } if SIGNS.iter().any(|sign| message.contains(sign)))
+        self.mentions(&SIGNS)
+    }
+
+    fn mentions(&self, signs: &[&str]) -> bool {
+        matches!(self, Self::Failed { message, .. } if signs.iter().any(|it| message.contains(it)))
     }
 }
 

@@ -71,7 +71,7 @@ fn name(changes: &mut UncommittedChanges, path: &[u8]) {
     }
 }
 
-/// Counts files that git was told to ignore. `status` doesn't show their changes, so every existing
+/// Counts files whose changes git ignores. `status` doesn't show their changes, so every existing
 /// one counts.
 fn add_hidden(
     git: &Git,
