@@ -1,4 +1,4 @@
-//! What a keeper writes into the file of its launch's lock: the keeper itself, then the agent and its pen.
+//! What a keeper writes into its launch's lock file: the keeper, the agent and its pen.
 //!
 //! A daemon reads it when the register has no such record: records that need not be durable are written a moment
 //! later, and the daemon may die before. The note shares the lock's file, since another file would have to

@@ -20,9 +20,13 @@ const ALLOWED: &[&str] = &[
     "serde_core",
     "serde_derive",
     "serde_ignored",
-    // Suggestions for misspelled names in kennel-types. It has no dependencies of its own.
+    // Used by kennel-types for durations, suggestions and names of variants. None has dependencies.
+    "humantime",
     "strsim",
+    "strum",
     // Used only while building.
+    "heck",
+    "strum_macros",
     "proc-macro2",
     "quote",
     "syn",

@@ -7,7 +7,7 @@
 //!    └──────────────► Lingering ── linger over ───┘ (TERM, short grace)  │
 //!                         └─────── kill requested, owner gone ───────────┘
 //! ```
-//! An empty pen ends it from anywhere. No transition leads back, and no request makes a deadline later.
+//! An empty pen ends it from anywhere. No transition leads back or makes a deadline later.
 
 use std::time::{Duration, Instant};
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// In any order of events: no transition leads back, no deadline becomes later, and KILL comes in the end.
+        /// In any order of events no transition leads back, and KILL comes in the end.
         #[test]
         fn no_transition_leads_back_and_every_requested_end_leads_to_kill(
             events in proptest::collection::vec(event(), 0..40)

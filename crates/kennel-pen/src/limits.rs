@@ -73,11 +73,6 @@ pub(crate) struct CgroupSetting {
 }
 
 impl PenLimits {
-    /// Whether there are no limits at all.
-    pub fn is_none(&self) -> bool {
-        self.settings().is_empty()
-    }
-
     pub(crate) fn settings(&self) -> Vec<CgroupSetting> {
         let mut settings = Vec::new();
         let mut set = |controller, file, text: String, may_lack| {
@@ -205,9 +200,9 @@ mod tests {
 
     #[test]
     fn no_limit_and_zero_write_nothing() {
-        assert!(PenLimits::default().is_none());
+        assert_eq!(PenLimits::default().settings(), []);
         let zero = PenLimits { memory: Some(0), pids: Some(0), cpu: Some(0), best_effort: true };
-        assert!(zero.is_none());
+        assert_eq!(zero.settings(), []);
     }
 
     #[test]

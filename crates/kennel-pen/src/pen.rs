@@ -155,7 +155,7 @@ impl Pen {
     /// are not possible, if the limits are best-effort.
     ///
     /// # Errors
-    /// See [`CreateError`]. Nothing is left then, apart from what [`HostSupport::limits`] describes.
+    /// Nothing is left then, apart from what [`HostSupport::limits`] describes.
     pub fn create_limited(
         ground: &HostSupport,
         name: PenName,

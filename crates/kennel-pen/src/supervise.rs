@@ -1,6 +1,6 @@
 //! The supervising loop: everything between the open gate and the empty pen.
 //!
-//! The loop reaps children, applies the [`EndPolicy`], sends signals, and removes the pen once it is empty. It
+//! The loop reaps children, applies the end policy, sends signals, and removes the pen once it is empty. It
 //! never gives up: an error in one turn is reported, and the loop goes on, since the processes are still
 //! this process's children. What else the process does between two turns is up to its [`Supervisor`]:
 //!

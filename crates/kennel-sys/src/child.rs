@@ -118,7 +118,7 @@ struct KernelAction {
 /// The entry point of the new process.
 ///
 /// # Safety
-/// `shared` must point to a [`ChildReport`] that stays valid, with all its orders, until `here` is 0.
+/// `shared` must point to a [`ChildReport`] that stays valid, with its orders, until `here` is 0.
 pub(crate) unsafe extern "C" fn main(shared: *mut c_void) -> ! {
     // SAFETY: as the caller guarantees; all fields that both sides write are atomics.
     let shared = unsafe { &*shared.cast::<ChildReport>() };
@@ -280,7 +280,7 @@ impl Child<'_> {
         let mut looks = 0_u32;
         loop {
             let args = [GATE, &raw mut byte as usize, 1, 0, 0, 0];
-            // SAFETY: see `run`; one byte is written to `byte`. All signals are blocked, so no EINTR.
+            // SAFETY: see `run`; it writes one byte. All signals are blocked, so no EINTR.
             match unsafe { syscall(libc::SYS_read, args) } {
                 1 if byte == GO => return Ok(()),
                 NOTHING_YET if looks < LOOKS => looks = looks.wrapping_add(1),

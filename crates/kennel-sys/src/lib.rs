@@ -1,6 +1,6 @@
 //! The kernel calls that Kennel needs and that no safe crate offers.
 //!
-//! This is the only crate of the workspace with `unsafe` code. Everything that it exports is safe to call.
+//! This is the only crate of the workspace with `unsafe` code. Everything it exports is safe.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The lost-output note: how many bytes are missing at the end of a journal that could not be written any more.
+//! The lost-output note: how many bytes are missing at the end of a journal.
 //!
 //! The note goes into the space that was reserved in the launch's outcome file, so a full disk does
 //! not matter. That file is beside the journal. A journal without one has no note.

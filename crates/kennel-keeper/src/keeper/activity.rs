@@ -1,4 +1,4 @@
-//! The time limits of a launch: timeout, idle and silence. These are decisions, without a clock or I/O.
+//! The decisions on the time limits of a launch, without a clock or I/O.
 //!
 //! ```text
 //! last activity                                            limit − close       limit

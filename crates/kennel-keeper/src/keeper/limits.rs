@@ -1,4 +1,4 @@
-//! The client's resource limits, as far as the keeper can grant them: it can't exceed its own hard limits.
+//! The client's resource limits, as far as the keeper's own hard limits allow.
 
 use kennel_pen::ResourceLimit;
 use kennel_sys::resources::RESOURCES;

@@ -1,4 +1,4 @@
-//! What a keeper launches. All of it, the environment included, stays in memory and is never written to disk.
+//! What a keeper launches. All of it, even the environment, stays in memory, never on disk.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

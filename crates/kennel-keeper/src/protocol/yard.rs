@@ -1,4 +1,4 @@
-//! The messages between the yard and its daemon, and the requests that any client may send to the yard's socket.
+//! The messages between the yard and its daemon, and requests of any client to the yard.
 
 use kennel_pen::wire::WireMessage;
 use serde::{Deserialize, Serialize};

@@ -52,13 +52,6 @@ enum AfterDaemon {
     Leave,
 }
 
-/// A keeper that has exited. This is reported once its orphans are gone.
-#[derive(Clone)]
-struct ExitNotice {
-    pid: i32,
-    how: String,
-}
-
 pub(super) struct YardServer {
     home: PathBuf,
     home_id: HomeId,
@@ -82,7 +75,8 @@ pub(super) struct YardServer {
     clients: Vec<Channel>,
     orphans: Option<Orphans>,
     orphans_since: Option<Instant>,
-    exit_notices: Vec<ExitNotice>,
+    /// Keepers that have exited, and their status. This is reported once their orphans are gone.
+    exited: Vec<(i32, String)>,
     store: YardStore,
 }
 
@@ -136,7 +130,7 @@ impl YardServer {
             clients: Vec::new(),
             orphans: None,
             orphans_since: None,
-            exit_notices: Vec::new(),
+            exited: Vec::new(),
             store,
         }))
     }
@@ -151,7 +145,7 @@ impl YardServer {
                     let Self { support, facts, .. } = self;
                     return Some((descriptors, YardInheritance { support, facts }));
                 }
-                // What fails (no descriptors, no memory) may work later. An exit would abandon children.
+                // What fails (no descriptors, no memory) may work later.
                 Err(error) => {
                     log(&error.to_string());
                     std::thread::sleep(TROUBLE);
@@ -406,7 +400,7 @@ impl YardServer {
             self.suspect_orphans();
         } else if self.keepers.remove(&pid) {
             fault::point("yard.reaped");
-            self.exit_notices.push(ExitNotice { pid, how: Status::from(ended).to_string() });
+            self.exited.push((pid, Status::from(ended).to_string()));
             // A keeper that exits with 0 has seen its pen empty.
             if ended != WaitStatus::Code(0) {
                 self.suspect_orphans();
@@ -442,12 +436,11 @@ impl YardServer {
                 return;
             }
         }
-        for notice in std::mem::take(&mut self.exit_notices) {
-            let ExitNotice { pid, how } = notice.clone();
+        for (pid, how) in self.exited.clone() {
             self.report(&YardReport::KeeperEnded { pid, how, left: left.clone() });
-            if !left.is_empty() {
-                self.exit_notices.push(notice);
-            }
+        }
+        if left.is_empty() {
+            self.exited.clear();
         }
     }
 

@@ -1,4 +1,4 @@
-//! Pens in helper processes, for programs that need more than one pen or must not end them by dying.
+//! Pens in helper processes, for programs that need more than one pen.
 //!
 //! A process owns at most one pen, and a pen dies with its owner. A program that wants many pens starts a small
 //! helper process for each: the parent of the agent, a subreaper, the owner of the pen. The program holds one

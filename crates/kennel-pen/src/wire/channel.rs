@@ -1,4 +1,4 @@
-//! A socket between two of Kennel's processes that carries whole messages, with descriptors where needed.
+//! A socket between two of Kennel's processes for messages and descriptors.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
