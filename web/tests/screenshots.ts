@@ -62,7 +62,7 @@ async function work(kennel: Kennel): Promise<{ plan: string; conversation: strin
 async function runPlan(kennel: Kennel): Promise<string> {
   const description = await scriptedAgent(kennel);
   const agent = async (name: string, text: string) => {
-    await kennel.api("POST", "/v1/members", { name, cwd: kennel.folder, seat: { agent: "coder", description } });
+    await kennel.api("POST", "/v1/members", { name, cwd: kennel.folder, settings: { agent: "coder", description } });
     return { name, who: { member: name }, prompt: { text } };
   };
   const spec = {

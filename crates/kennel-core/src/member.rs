@@ -11,7 +11,7 @@ pub struct Member {
     /// The name.
     pub name: String,
     /// The agent program and its settings.
-    pub seat: AgentSettings,
+    pub settings: AgentSettings,
     /// The directory that it works in.
     pub cwd: String,
     /// The latest conversation.
@@ -108,7 +108,7 @@ mod tests {
     fn member(conversation: Option<&str>) -> Member {
         Member {
             name: "a".into(),
-            seat: AgentSettings::default(),
+            settings: AgentSettings::default(),
             cwd: "/".into(),
             conversation: conversation.map(ToOwned::to_owned),
             usage: TokenUsage::default(),

@@ -117,7 +117,7 @@ pub fn decide(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReason> {
 /// Allows one launch without the conversation, at once. It does not count as a retry, because the
 /// provider works.
 fn without_the_conversation(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReason> {
-    match (&facts.agent.wish, &facts.agent.conversation) {
+    match (&facts.agent.conversation_choice, &facts.agent.conversation) {
         (ConversationChoice::Resume { .. }, _) => return Err(NoRetryReason::ExplicitConversation),
         // It continued no conversation, so none can be gone.
         (ConversationChoice::Fresh, _) | (ConversationChoice::Continue, None) => {

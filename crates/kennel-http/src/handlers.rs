@@ -103,13 +103,13 @@ pub(crate) async fn inspect_session(api: Api, reference: Path<String>) -> JsonRe
 pub(crate) struct WaitQuery {
     /// Whether disconnecting before the end stops what is waited for.
     #[serde(default)]
-    tied: bool,
+    cancel_on_disconnect: bool,
 }
 
 impl WaitQuery {
     /// A wait that stops something on disconnect is more than reading.
     fn check(&self, identity: &Identity) -> Result<(), ApiError> {
-        if self.tied { identity.require_full() } else { Ok(()) }
+        if self.cancel_on_disconnect { identity.require_full() } else { Ok(()) }
     }
 }
 
@@ -120,7 +120,7 @@ pub(crate) async fn wait_for_session(
     Params(query): Params<WaitQuery>,
 ) -> JsonResult<SessionView> {
     query.check(&identity)?;
-    Ok(Json(api.daemon.wait(reference, query.tied).await?))
+    Ok(Json(api.daemon.wait(reference, query.cancel_on_disconnect).await?))
 }
 
 pub(crate) async fn stop_session(
@@ -259,7 +259,7 @@ pub(crate) async fn wait_for_plan(
     Params(query): Params<WaitQuery>,
 ) -> JsonResult<PlanView> {
     query.check(&identity)?;
-    Ok(Json(api.daemon.wait_for_plan(reference, query.tied).await?))
+    Ok(Json(api.daemon.wait_for_plan(reference, query.cancel_on_disconnect).await?))
 }
 
 pub(crate) async fn cancel_plan(

@@ -32,7 +32,7 @@ pub struct PlanRecord {
     /// The progress of its steps.
     pub state: PlanState,
     /// Whether it is cancelled when the client that requested it disconnects.
-    pub tied: bool,
+    pub cancel_on_disconnect: bool,
     /// The user that requested it.
     pub asked_by: String,
     /// When it was requested, in milliseconds since 1970.

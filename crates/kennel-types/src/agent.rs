@@ -10,13 +10,13 @@ use crate::unset::is_unset;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentSpec {
     /// The agent program and its settings.
-    pub seat: AgentSettings,
+    pub settings: AgentSettings,
     /// The member that is asked, if any.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub member: Option<String>,
     /// The requested conversation.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub wish: ConversationChoice,
+    pub conversation_choice: ConversationChoice,
     /// The conversation that this launch continues. Null: it starts a new one.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub conversation: Option<String>,
@@ -34,7 +34,7 @@ pub struct AgentSpec {
     pub replay: bool,
     /// Whether the session ends when the client disconnects.
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub tied: bool,
+    pub cancel_on_disconnect: bool,
     /// Whether the agent runs interactively on a terminal, without a prompt. Kennel does not judge
     /// it.
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -106,7 +106,7 @@ impl AgentSpec {
     /// waits does not count.
     #[must_use]
     pub fn as_asked(&self) -> Self {
-        Self { conversation: None, tied: false, ..self.clone() }
+        Self { conversation: None, cancel_on_disconnect: false, ..self.clone() }
     }
 }
 

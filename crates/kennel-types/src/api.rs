@@ -49,7 +49,7 @@ pub struct MemberView {
     /// The member's name.
     pub name: String,
     /// The agent program that the member runs, and its settings.
-    pub seat: AgentSettings,
+    pub settings: AgentSettings,
     /// The directory that the member works in.
     pub cwd: String,
     /// The member's latest conversation.
@@ -101,7 +101,7 @@ pub struct PlanRequest {
     pub pen: PenKind,
     /// Whether the daemon cancels the plan when the client disconnects.
     #[serde(default)]
-    pub tied: bool,
+    pub cancel_on_disconnect: bool,
     /// The name of the caller, for the event log.
     #[serde(default)]
     pub by: String,
@@ -126,7 +126,7 @@ pub struct PlanResumeRequest {
     pub limits: Vec<(u32, u64, u64)>,
     /// Whether the daemon cancels the plan when the client disconnects.
     #[serde(default)]
-    pub tied: bool,
+    pub cancel_on_disconnect: bool,
     /// The name of the caller, for the event log.
     #[serde(default)]
     pub by: String,

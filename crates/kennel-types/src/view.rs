@@ -75,7 +75,7 @@ pub struct SessionView {
     pub progress: Option<Percent>,
     /// The position in the queue, if it is queued: 1 is next.
     #[serde(default)]
-    pub queue_place: Option<u64>,
+    pub queue_position: Option<u64>,
     /// The idempotency key.
     #[serde(default)]
     pub key: Option<String>,

@@ -116,7 +116,7 @@ fn without_path(why: &str) -> &str {
 
 /// Formats the phase of a session, with its queue position, pending restart and readiness.
 pub(crate) fn state(session: &SessionView) -> String {
-    if let Some(place) = session.queue_place {
+    if let Some(place) = session.queue_position {
         return format!("{} ({place})", session.phase.label());
     }
     let state = match (session.phase, session.ready) {

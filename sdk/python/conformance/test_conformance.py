@@ -96,7 +96,7 @@ def make_harmless(case: Case, target: TestTarget) -> bool:
         if isinstance(value, str) and len(value) % 2 == 0:
             parameters[name] = {"reference": target.ended, "name": "anna"}[name]
     query: Any = case.query or {}
-    for name in ("follow", "tied"):
+    for name in ("follow", "cancel_on_disconnect"):
         if query.get(name) in (True, "true"):
             query[name] = "false"
     if query.get("format") == "sse":

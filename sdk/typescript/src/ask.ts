@@ -33,8 +33,8 @@ export type AskOptions = ClientEnvironment &
     signal?: AbortSignal | undefined;
   };
 
-/** Builds the API request. With `tied`, the prompt ends when no client waits for it. */
-function request(options: AskOptions, tied: boolean, parent: string | undefined): CreateRequest {
+/** Builds the API request. With `cancel_on_disconnect`, the prompt ends when no client waits for it. */
+function request(options: AskOptions, cancel_on_disconnect: boolean, parent: string | undefined): CreateRequest {
   const { prompt, member, agent, conversation, signal: _, cwd, env, ...others } = options;
   const { args, description, model, permissions, turns, retries, replay, retryWithinMs, ...rest } = others;
   const choice: ConversationChoice =
@@ -45,7 +45,7 @@ function request(options: AskOptions, tied: boolean, parent: string | undefined)
         : { conversation: "resume", id: conversation.resume };
   const settings = { agent: agent ?? "", args, description, model, permissions, turns };
   const retrying = { retries: retries ?? DEFAULT_RETRIES, retryWithinMs: retryWithinMs ?? DEFAULT_RETRY_WITHIN_MS, replay };
-  const spec = { seat: settings, member, wish: choice, tied, ...snake(retrying) };
+  const spec = { settings, member, conversation_choice: choice, cancel_on_disconnect, ...snake(retrying) };
   const context = clientEnvironment({ cwd, env });
   return { parent, ...snake(rest), ...context, agent: spec, prompt };
 }
@@ -102,7 +102,7 @@ class PromptHold {
     this.#reference = view.session;
     this.#ours = ours;
     // A request that joined with the same key does not hold the prompt: it belongs to another request.
-    const query = { tied: ours };
+    const query = { cancel_on_disconnect: ours };
     const ends = AbortSignal.any([this.#release.signal, ...(signal ? [signal] : [])]);
     this.over = transport
       .call("waitForSession", { path: { reference: this.#reference }, query, signal: ends })

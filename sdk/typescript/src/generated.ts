@@ -76,11 +76,11 @@ export type AgentSpec = {
   /** The time within which retries may start, in milliseconds. Null: no limit. */
   retry_within_ms?: number | null | undefined;
   /** The agent program and its settings. */
-  seat: AgentSettings;
+  settings: AgentSettings;
   /** Whether the session ends when the client disconnects. */
-  tied?: boolean | undefined;
+  cancel_on_disconnect?: boolean | undefined;
   /** The requested conversation. */
-  wish?: ConversationChoice | undefined;
+  conversation_choice?: ConversationChoice | undefined;
 };
 
 /** A finished prompt. Field names are stable: fields are added, never renamed or removed. */
@@ -227,7 +227,7 @@ export type CreateMemberRequest = {
   /** The member's name. */
   name: string;
   /** The agent program that the member runs, and its settings. */
-  seat: AgentSettings;
+  settings: AgentSettings;
 };
 
 /**
@@ -574,7 +574,7 @@ export type MemberView = {
   /** The member's name. */
   name: string;
   /** The agent program that the member runs, and its settings. */
-  seat: AgentSettings;
+  settings: AgentSettings;
   /** The tokens and cost of all its prompts so far. */
   usage: TokenUsage;
   /** The number of prompts that are queued for this member. */
@@ -725,7 +725,7 @@ export type PlanRequest = {
   /** The plan, with all its prompts. */
   spec: PlanSpec;
   /** Whether the daemon cancels the plan when the client disconnects. */
-  tied?: boolean | undefined;
+  cancel_on_disconnect?: boolean | undefined;
   /** The umask of the agents. */
   umask?: number | undefined;
 };
@@ -741,7 +741,7 @@ export type PlanResumeRequest = {
   /** Whether to repeat agents that may have run already. */
   replay?: boolean | undefined;
   /** Whether the daemon cancels the plan when the client disconnects. */
-  tied?: boolean | undefined;
+  cancel_on_disconnect?: boolean | undefined;
   /** The umask of the agents. */
   umask?: number | undefined;
 };
@@ -1193,7 +1193,7 @@ export type SessionView = {
   /** The progress that the agent reports, in percent. */
   progress: Percent | null;
   /** The position in the queue, if it is queued: 1 is next. */
-  queue_place: number | null;
+  queue_position: number | null;
   /** Whether the session is ready. */
   ready: ReadyState;
   /** Why the session ended. */
@@ -1817,7 +1817,7 @@ export interface Operations {
     };
     query: {
       /** Whether disconnecting before the end stops what is waited for. */
-      tied?: boolean | undefined;
+      cancel_on_disconnect?: boolean | undefined;
     };
     body: undefined;
     answer: PlanView;
@@ -1915,7 +1915,7 @@ export interface Operations {
     query: {
       format?: "json" | "sse" | undefined;
       /** Whether disconnecting from the stream cancels the prompt: for the client that asked and lost its daemon. */
-      tied?: boolean | undefined;
+      cancel_on_disconnect?: boolean | undefined;
       /** Whether to wait until the prompt is over. */
       wait?: boolean | undefined;
     };
@@ -2059,7 +2059,7 @@ export interface Operations {
     };
     query: {
       /** Whether disconnecting before the end stops what is waited for. */
-      tied?: boolean | undefined;
+      cancel_on_disconnect?: boolean | undefined;
     };
     body: undefined;
     answer: SessionView;

@@ -5,7 +5,7 @@ import type { Transport } from "./transport.js";
 /** The settings of a new member. */
 export interface NewMemberOptions {
   /** The agent, its model and its permissions. */
-  seat: AgentSettings;
+  settings: AgentSettings;
   /** The working directory. Default: that of this process. */
   cwd?: string | undefined;
 }
@@ -26,8 +26,8 @@ export class Members {
     return this.#transport.call("getMember", { path: { name } });
   }
 
-  async add(name: string, { seat, cwd = process.cwd() }: NewMemberOptions): Promise<MemberView> {
-    return this.#transport.call("addMember", { body: { name, seat, cwd } });
+  async add(name: string, { settings, cwd = process.cwd() }: NewMemberOptions): Promise<MemberView> {
+    return this.#transport.call("addMember", { body: { name, settings, cwd } });
   }
 
   /** Removes a member. With `force`, running prompts are stopped first. */

@@ -63,7 +63,7 @@ test("a prompt survives a daemon crash", async () => {
 test("a member keeps its conversation", async () => {
   await using home = await TestHome.make();
   await home.script("ok one", "ok two");
-  await home.kennel.members.add("anna", { seat: { agent: "claude" }, cwd: home.work });
+  await home.kennel.members.add("anna", { settings: { agent: "claude" }, cwd: home.work });
   const { env } = home;
   const first = await home.kennel.ask({ member: "anna", prompt: "1", env });
   const second = await home.kennel.ask({ member: "anna", prompt: "2", env });

@@ -9,7 +9,7 @@ export type Tone = "good" | "info" | "warn" | "bad" | "quiet";
 export function sessionState(session: SessionView): { word: string; tone: Tone } {
   switch (session.phase) {
     case "queued":
-      return { word: session.queue_place === null ? "queued" : `queued (position ${session.queue_place})`, tone: "quiet" };
+      return { word: session.queue_position === null ? "queued" : `queued (position ${session.queue_position})`, tone: "quiet" };
     case "making":
       return { word: "creating worktree", tone: "info" };
     case "reserved":
@@ -113,7 +113,7 @@ export function signalName(number: number): string {
 
 /** Returns what a session runs: its agent, or its command line. */
 export function programText(session: SessionView): string {
-  return session.spec.agent ? session.spec.agent.seat.agent : commandLine(session.spec.argv ?? []);
+  return session.spec.agent ? session.spec.agent.settings.agent : commandLine(session.spec.argv ?? []);
 }
 
 /** Returns the display name of a session: its name, its title, or what it runs. */

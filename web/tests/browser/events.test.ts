@@ -21,7 +21,7 @@ async function numbers(page: Page): Promise<number[]> {
 
 /** Adds two events to the log each time, without a session. */
 async function grow(kennel: Kennel, times: number): Promise<void> {
-  const member = { name: "rex", cwd: kennel.folder, seat: { agent: "claude" } };
+  const member = { name: "rex", cwd: kennel.folder, settings: { agent: "claude" } };
   for (let time = 0; time < times; time += 1) {
     await kennel.api("POST", "/v1/members", member);
     await kennel.api("DELETE", "/v1/members/rex");

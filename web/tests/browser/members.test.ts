@@ -30,8 +30,8 @@ test("adds the first member @phone", async ({ page, kennel }) => {
   await expect(about).toContainText("gpt-5");
   await expect(about).toContainText("Read only");
   await expect(about).toContainText("--skip-git-repo-check '--color never'");
-  const [member] = await kennel.api<{ seat: { args: string[]; permissions: string } }[]>("GET", "/v1/members");
-  expect(member?.seat).toMatchObject({ args: ["--skip-git-repo-check", "--color never"], permissions: "read_only" });
+  const [member] = await kennel.api<{ settings: { args: string[]; permissions: string } }[]>("GET", "/v1/members");
+  expect(member?.settings).toMatchObject({ args: ["--skip-git-repo-check", "--color never"], permissions: "read_only" });
 });
 
 test("shows a name conflict at the name field", async ({ page, kennel }) => {

@@ -9,7 +9,7 @@ import { expect, expectAccessible, test } from "../support/test.ts";
 interface Listed {
   id: string;
   name: string | null;
-  spec: { argv?: string[]; cwd: string; terminal?: unknown; agent?: { seat: { agent: string } }; memory?: number; worktree?: { branch: string } };
+  spec: { argv?: string[]; cwd: string; terminal?: unknown; agent?: { settings: { agent: string } }; memory?: number; worktree?: { branch: string } };
 }
 const all = async (kennel: Kennel) => (await kennel.api<{ sessions: Listed[] }>("GET", "/v1/sessions?all=true")).sessions;
 const dialog = (page: Page) => page.getByRole("dialog", { name: "New session" });

@@ -15,7 +15,7 @@ async function run(kennel: Kennel, name: string, stages: Record<string, Record<s
   for (const [stage, agents] of Object.entries(stages)) {
     const specs = [];
     for (const [agent, text] of Object.entries(agents)) {
-      await kennel.api("POST", "/v1/members", { name: agent, cwd: kennel.folder, seat: { agent: "coder", description } });
+      await kennel.api("POST", "/v1/members", { name: agent, cwd: kennel.folder, settings: { agent: "coder", description } });
       specs.push({ name: agent, who: { member: agent }, prompt: { text } });
     }
     spec.stages.push({ name: stage, agents: specs });

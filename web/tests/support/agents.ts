@@ -85,7 +85,7 @@ export async function scriptedClaude(kennel: Kennel): Promise<string> {
 /** Adds a member with the scripted agent. */
 export async function addMember(kennel: Kennel, name: string): Promise<void> {
   const description = await scriptedAgent(kennel);
-  await kennel.api("POST", "/v1/members", { name, cwd: kennel.folder, seat: { agent: "coder", description } });
+  await kennel.api("POST", "/v1/members", { name, cwd: kennel.folder, settings: { agent: "coder", description } });
 }
 
 /** Creates the file that a `wait` line waits for. */

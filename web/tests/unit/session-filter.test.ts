@@ -6,13 +6,13 @@ import { parseFilter, isShown, matches, ordered, sortedBy, valuesOf } from "../.
 function session(id: string, more: Partial<SessionView> = {}, spec: Partial<SessionView["spec"]> = {}): SessionView {
   return {
     id, session: id, name: null, title: null, phase: "running", attempt: 1, relaunch: { relaunch: "undecided" }, activity: null, progress: null,
-    queue_place: null, reason: null, exit: null, ready: "unasked", ...more, spec: { argv: ["sleep", "9"], cwd: "/src", ...spec },
+    queue_position: null, reason: null, exit: null, ready: "unasked", ...more, spec: { argv: ["sleep", "9"], cwd: "/src", ...spec },
   } as SessionView;
 }
 
 const chosen = (query: string) => parseFilter(new URLSearchParams(query));
 const nothing = () => ({ cpu: null, memory: null });
-const agent = (member: string | null, name: string) => ({ agent: { member, seat: { agent: name } } }) as Partial<SessionView["spec"]>;
+const agent = (member: string | null, name: string) => ({ agent: { member, settings: { agent: name } } }) as Partial<SessionView["spec"]>;
 
 test("parses the URL and ignores unknown values", () => {
   expect(chosen("")).toEqual({ show: "live", words: [], facets: {}, sort: "age", descending: false });
@@ -44,7 +44,7 @@ test("sorts missing values last in both directions", () => {
 });
 
 test("sorts by queue position", () => {
-  const all = [session("a", { phase: "queued", queue_place: 12 }), session("b", { phase: "queued", queue_place: 2 }), session("c")];
+  const all = [session("a", { phase: "queued", queue_position: 12 }), session("b", { phase: "queued", queue_position: 2 }), session("c")];
   expect(ordered(all, chosen("sort=state"), nothing).map(({ id }) => id)).toEqual(["c", "b", "a"]);
 });
 

@@ -106,14 +106,14 @@ fn rows() -> impl Iterator<Item = Row> {
     (0..every).map(move |number| {
         let mut digit = Digits(number);
         let mut judged = judged(VerdictKind::ALL[digit.next(15)], WORKS[digit.next(3)]);
-        let wish = wishes[digit.next(3)].clone();
+        let conversation_choice = wishes[digit.next(3)].clone();
         let conversation = digit.flag().then(|| "c1".to_owned());
         let replay = digit.flag();
         let (stale_before, called_off, may_have_run) = (digit.flag(), digit.flag(), digit.flag());
         let attempts = 1 + u32::try_from(digit.next(5)).unwrap();
         let retries = if digit.flag() { 2 } else { 0 };
         judged.turns = digit.flag().then_some(1);
-        let agent = AgentSpec { wish, conversation, replay, retries, ..AgentSpec::default() };
+        let agent = AgentSpec { conversation_choice, conversation, replay, retries, ..AgentSpec::default() };
         Row { agent, judged, attempts, stale_before, called_off, may_have_run }
     })
 }
@@ -140,7 +140,7 @@ fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
         let nothing_begun = (row.judged.work == Work::None || said_at_once) && !row.may_have_run;
         let stale = kind == VerdictKind::StaleConversation
             && !row.called_off
-            && row.agent.wish == ConversationChoice::Continue
+            && row.agent.conversation_choice == ConversationChoice::Continue
             && row.agent.conversation.is_some()
             && !row.stale_before
             && (nothing_begun || row.agent.replay);
@@ -163,7 +163,7 @@ fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
 fn the_reported_reason_is_one_that_a_user_can_act_on() {
     let overloaded = judged(VerdictKind::Overloaded, Work::None);
     let stale = judged(VerdictKind::StaleConversation, Work::None);
-    let explicit = AgentSpec { wish: ConversationChoice::Resume { id: "c1".into() }, ..asked() };
+    let explicit = AgentSpec { conversation_choice: ConversationChoice::Resume { id: "c1".into() }, ..asked() };
     let none = AgentSpec { retries: 0, ..asked() };
     assert_eq!(why(&facts(&explicit, &stale)), Some(NoRetryReason::ExplicitConversation));
     assert_eq!(why(&facts(&none, &overloaded)), Some(NoRetryReason::TooOften));

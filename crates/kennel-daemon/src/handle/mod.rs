@@ -112,15 +112,15 @@ impl DaemonHandle {
         answered.await.unwrap_or_else(|_| Err(ApiError::gone()))
     }
 
-    /// Like [`DaemonHandle::request`]. If it is `tied` to the caller, the owner notices when this
+    /// Like [`DaemonHandle::request`]. If it is `cancel_on_disconnect` to the caller, the owner notices when this
     /// future is dropped.
     async fn request_tied<T: Send + 'static>(
         &self,
-        tied: bool,
+        cancel_on_disconnect: bool,
         begin: impl FnOnce(&mut Owner, Option<Disconnect>, Answer<T>) + Send + 'static,
     ) -> Result<T, ApiError> {
         let (connected, disconnect) = oneshot::channel();
-        let disconnect = tied.then_some(disconnect);
+        let disconnect = cancel_on_disconnect.then_some(disconnect);
         let answer = self.request(|owner, answer| begin(owner, disconnect, answer)).await;
         // If it is not tied, the other end is gone.
         connected.send(()).ok();

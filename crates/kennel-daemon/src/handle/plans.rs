@@ -24,9 +24,9 @@ impl DaemonHandle {
         self.ask(move |owner| owner.show_plan(&reference)).await
     }
 
-    /// Waits until a plan is over. Dropping the future cancels it if it is `tied` to the caller.
-    pub async fn wait_for_plan(&self, reference: String, tied: bool) -> Result<PlanView, ApiError> {
-        self.request_tied(tied, move |owner, disconnect, answer| {
+    /// Waits until a plan is over. Dropping the future cancels it if it is `cancel_on_disconnect` to the caller.
+    pub async fn wait_for_plan(&self, reference: String, cancel_on_disconnect: bool) -> Result<PlanView, ApiError> {
+        self.request_tied(cancel_on_disconnect, move |owner, disconnect, answer| {
             owner.wait_for_plan(&reference, disconnect, answer);
         })
         .await

@@ -83,7 +83,7 @@ impl Owner {
             if view.phase == Phase::Queued {
                 let places: &BTreeMap<_, _> =
                     places.get_or_insert_with(|| self.world.queue_positions());
-                view.queue_place = places.get(id).map(|place| *place as u64);
+                view.queue_position = places.get(id).map(|place| *place as u64);
             }
             let json = write(&view).map_err(ApiError::internal)?;
             listing.sessions.push(json.clone());

@@ -95,7 +95,7 @@ impl Owner {
         if let Some(launch) = &run.launch {
             self.store_plan(id, launch);
         }
-        if run.record.tied {
+        if run.record.cancel_on_disconnect {
             let (id, begun_ms) = (id.clone(), run.record.begun_ms);
             self.bus
                 .call_later(CLIENT_TIMEOUT, move |owner| owner.plan_client_overdue(&id, begun_ms));
@@ -118,7 +118,7 @@ impl Owner {
 
     fn plan_client_overdue(&mut self, id: &SessionId, begun_ms: u64) {
         let untied = |run: &PlanRun| {
-            let this_run = run.record.begun_ms == begun_ms && run.record.tied;
+            let this_run = run.record.begun_ms == begun_ms && run.record.cancel_on_disconnect;
             this_run && !run.has_client
         };
         if self.plans.get(id).is_some_and(untied) {
@@ -301,7 +301,7 @@ impl Owner {
         }
         let run = self.plans.get_mut(id).ok_or_else(|| no_plan(id))?;
         let former = run.record.clone();
-        let PlanResumeRequest { replay, tied, by, .. } = request;
+        let PlanResumeRequest { replay, cancel_on_disconnect, by, .. } = request;
         if let Err(why) = run.happened(&PlanEvent::Resumed { replay }) {
             let refused = ApiError::conflict(&why);
             return Err(match why {
@@ -310,7 +310,7 @@ impl Owner {
                 _ => refused,
             });
         }
-        run.resume(launch, tied);
+        run.resume(launch, cancel_on_disconnect);
         self.note(None, "plan_resumed", format!("{id}, by {by}"));
         self.begin_plan(id);
         Ok(former)

@@ -79,8 +79,8 @@ impl Owner {
 
     /// The client of a tied prompt must come and wait for it; otherwise the prompt is ended.
     pub(super) fn expect_client(&self, id: &SessionId) {
-        let tied = |session: &Session| session.spec.agent.as_ref().is_some_and(|it| it.tied);
-        if self.world.get(id).is_some_and(tied) {
+        let cancel_on_disconnect = |session: &Session| session.spec.agent.as_ref().is_some_and(|it| it.cancel_on_disconnect);
+        if self.world.get(id).is_some_and(cancel_on_disconnect) {
             let id = id.base();
             self.bus.call_later(CLIENT_TIMEOUT, move |owner| owner.prompt_client_overdue(&id));
         }
@@ -131,7 +131,7 @@ impl Owner {
     fn judged(&mut self, id: &SessionId, judged: Judged) {
         let kind = judged.verdict.kind;
         let spec = self.world.get(id).and_then(|session| session.spec.agent.as_deref());
-        let scope = spec.map_or(UsageScope::Attempt, |spec| usage_scope(&spec.seat));
+        let scope = spec.map_or(UsageScope::Attempt, |spec| usage_scope(&spec.settings));
         let runtimes = &self.launches;
         let unrecorded = |id: &SessionId| runtimes.get(id).is_some_and(|runtime| runtime.unsaved);
         let judgement = self.world.judge(id, judged, scope, clock::now_ms(), unrecorded);

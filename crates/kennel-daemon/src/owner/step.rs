@@ -252,7 +252,7 @@ impl Owner {
     pub(super) fn view(&self, id: &SessionId) -> Option<SessionView> {
         let mut view = self.view_without_position(id)?;
         if view.phase == Phase::Queued {
-            view.queue_place = self.world.queue_position(id).map(|place| place as u64);
+            view.queue_position = self.world.queue_position(id).map(|place| place as u64);
         }
         Some(view)
     }

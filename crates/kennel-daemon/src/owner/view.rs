@@ -49,7 +49,7 @@ pub(crate) fn session(
         activity: session.reported.activity,
         title: session.reported.title.clone(),
         progress: session.reported.progress,
-        queue_place: None,
+        queue_position: None,
         key: session.spec.key.clone(),
         kept: session.kept.clone(),
         started_by: session.started_by,

@@ -98,14 +98,14 @@ pub(crate) fn session_spec(
     prompt: &str,
 ) -> Option<SessionSpec> {
     let agent = record.spec.agent(place)?;
-    let (name, member, wish) = match &agent.who {
+    let (name, member, conversation_choice) = match &agent.who {
         PlanTarget::Agent(name) => (name.clone(), None, ConversationChoice::Fresh),
         // The plan overrides what the member is configured with.
         PlanTarget::Member(name) => {
             (String::new(), Some(name.clone()), ConversationChoice::Continue)
         }
     };
-    let seat = AgentSettings {
+    let settings = AgentSettings {
         agent: name,
         description: None,
         model: agent.model.clone(),
@@ -118,9 +118,9 @@ pub(crate) fn session_spec(
         None => record.cwd.clone(),
     };
     let spec = AgentSpec {
-        seat,
+        settings,
         member,
-        wish,
+        conversation_choice,
         prompt_sum: command::sum(prompt),
         retries: agent.retries.unwrap_or(RETRIES),
         retry_within_ms: Some(RETRY_WITHIN_MS),

@@ -53,7 +53,7 @@ impl NewPlan {
             inputs,
             cwd,
             pen: request.pen,
-            tied: request.tied,
+            cancel_on_disconnect: request.cancel_on_disconnect,
             asked_by: request.by,
             created_ms: now_ms,
             begun_ms: now_ms,

@@ -189,9 +189,9 @@ impl PlanRun {
     }
 
     /// The run continues after its end.
-    pub(crate) fn resume(&mut self, launch: Box<LaunchRequest>, tied: bool) {
+    pub(crate) fn resume(&mut self, launch: Box<LaunchRequest>, cancel_on_disconnect: bool) {
         self.launch = Some(launch);
-        self.record.tied = tied;
+        self.record.cancel_on_disconnect = cancel_on_disconnect;
         self.has_client = false;
         self.record.begun_ms = clock::now_ms();
         self.record.ended_ms = None;

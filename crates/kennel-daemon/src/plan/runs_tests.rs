@@ -13,7 +13,7 @@ fn record(id: &SessionId) -> PlanRecord {
         inputs: kennel_core::plan::Inputs::default(),
         cwd: "/".into(),
         pen: PenKind::default(),
-        tied: false,
+        cancel_on_disconnect: false,
         asked_by: String::new(),
         created_ms: 1,
         begun_ms: 1,
@@ -24,9 +24,9 @@ fn record(id: &SessionId) -> PlanRecord {
 
 fn session(ids: &mut IdMaker, plan: Option<&SessionId>) -> Session {
     let mut spec = crate::launch::request::tests::request(&["true"]).spec;
-    let seat =
+    let position =
         |plan: &SessionId| PlanPosition { plan: plan.to_string(), name: "s.a".into(), ask: 1 };
-    spec.agent = Some(Box::new(AgentSpec { plan: plan.map(seat), ..AgentSpec::default() }));
+    spec.agent = Some(Box::new(AgentSpec { plan: plan.map(position), ..AgentSpec::default() }));
     Session::new(ids.next(0, 1), spec, LaunchToken::new(1), Vec::new())
 }
 

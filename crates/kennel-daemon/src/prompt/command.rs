@@ -66,15 +66,15 @@ pub(crate) fn check(
 
 /// Returns the command that asks an agent.
 pub(crate) fn agent_command(spec: &AgentSpec) -> Result<AgentCommand, ApiError> {
-    let agent = Agent::of(&spec.seat).map_err(ApiError::invalid)?;
+    let agent = Agent::of(&spec.settings).map_err(ApiError::invalid)?;
     let conversation = spec.conversation.as_deref();
     if let Some(id) = conversation {
         agent.check_conversation(id).map_err(ApiError::invalid)?;
     }
     let invocation = if spec.interactive {
-        agent.interactive(&spec.seat, conversation)
+        agent.interactive(&spec.settings, conversation)
     } else {
-        agent.one_shot(&spec.seat, conversation)
+        agent.one_shot(&spec.settings, conversation)
     };
     let invocation = invocation.map_err(ApiError::invalid)?;
     Ok(AgentCommand {
@@ -111,11 +111,11 @@ mod tests {
     use super::*;
 
     fn spec() -> SessionSpec {
-        let seat = kennel_types::AgentSettings {
+        let settings = kennel_types::AgentSettings {
             agent: "claude".into(),
             ..kennel_types::AgentSettings::default()
         };
-        let agent = AgentSpec { seat, ..AgentSpec::default() };
+        let agent = AgentSpec { settings, ..AgentSpec::default() };
         SessionSpec { agent: Some(Box::new(agent)), ..SessionSpec::default() }
     }
 

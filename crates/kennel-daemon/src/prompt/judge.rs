@@ -39,7 +39,7 @@ pub(crate) fn has_result(session: &Session, folder: &Path) -> bool {
 /// Whether that matters for the way this agent is stopped.
 pub(crate) fn is_killed_after_result(session: &Session) -> bool {
     let spec = session.spec.agent.as_deref().filter(|_| session.spec.is_prompt());
-    let agent = spec.and_then(|spec| Agent::of(&spec.seat).ok());
+    let agent = spec.and_then(|spec| Agent::of(&spec.settings).ok());
     agent.is_some_and(|agent| agent.stop_policy().kill_after_result)
 }
 
@@ -53,7 +53,7 @@ fn read(session: &Session, folder: &Path) -> io::Result<OutputReader> {
     let read = || {
         let spec = session.spec.agent.as_deref();
         let spec = spec.ok_or_else(|| io::Error::other("it is not a prompt"))?;
-        let mut reader = Agent::of(&spec.seat).map_err(io::Error::other)?.reader();
+        let mut reader = Agent::of(&spec.settings).map_err(io::Error::other)?.reader();
         let mut journal = journal::JournalReader::open(&folder.join(JOURNAL))?;
         read_available(&mut journal, &mut reader, &mut |_| {})?;
         Ok(reader)

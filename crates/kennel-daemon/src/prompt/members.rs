@@ -32,15 +32,15 @@ impl UnsavedMembers {
 }
 
 pub(crate) fn new_member(new: CreateMemberRequest) -> Result<Member, ApiError> {
-    let CreateMemberRequest { name, seat, cwd } = new;
+    let CreateMemberRequest { name, settings, cwd } = new;
     kennel_types::check_member_name(&name).map_err(ApiError::invalid)?;
     if !Path::new(&cwd).is_absolute() {
         return Err(ApiError::invalid(format!("cwd {cwd:?} is not absolute")));
     }
-    check_agent(&seat)?;
+    check_agent(&settings)?;
     Ok(Member {
         name,
-        seat,
+        settings,
         cwd,
         conversation: None,
         usage: TokenUsage::default(),
@@ -56,7 +56,7 @@ pub(crate) fn new_member(new: CreateMemberRequest) -> Result<Member, ApiError> {
 pub(crate) fn view(world: &World, member: &Member, busy_since: Option<u64>) -> MemberView {
     MemberView {
         name: member.name.clone(),
-        seat: member.seat.clone(),
+        settings: member.settings.clone(),
         cwd: member.cwd.clone(),
         conversation: member.conversation.clone(),
         usage: member.usage,
@@ -106,15 +106,15 @@ mod tests {
 
     #[test]
     fn refuses_a_relative_folder_and_an_unknown_agent() {
-        let seat = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
-        let new = |cwd: &str, seat: &AgentSettings| {
+        let settings = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
+        let new = |cwd: &str, settings: &AgentSettings| {
             let (name, cwd) = ("ada".to_owned(), cwd.to_owned());
-            new_member(CreateMemberRequest { name, seat: seat.clone(), cwd })
+            new_member(CreateMemberRequest { name, settings: settings.clone(), cwd })
         };
-        assert_eq!(new("/work", &seat).unwrap().name, "ada");
-        let refused = new("work", &seat).unwrap_err().problem();
+        assert_eq!(new("/work", &settings).unwrap().name, "ada");
+        let refused = new("work", &settings).unwrap_err().problem();
         assert_eq!(refused.detail, "cwd \"work\" is not absolute");
-        assert!(new("/work", &AgentSettings { agent: "none-such".into(), ..seat }).is_err());
+        assert!(new("/work", &AgentSettings { agent: "none-such".into(), ..settings }).is_err());
     }
 
     #[test]

@@ -32,11 +32,11 @@ pub(crate) fn settle(world: &World, agent: &AgentSpec) -> Result<SettledPrompt, 
     let (mut folder, mut last) = (None, None);
     if let Some(name) = &agent.member {
         let member = world.member(name).ok_or_else(|| no_member(world, name))?;
-        agent.seat = merge_settings(&member.seat, &agent.seat);
+        agent.settings = merge_settings(&member.settings, &agent.settings);
         folder = Some(member.cwd.clone());
         last = member.conversation.as_deref();
     }
-    agent.conversation = command::conversation(&agent.wish, last);
+    agent.conversation = command::conversation(&agent.conversation_choice, last);
     let command = command::agent_command(&agent)?;
     Ok(SettledPrompt { agent, command, folder })
 }
@@ -75,28 +75,28 @@ pub(crate) fn busy(
 }
 
 /// Checks that Kennel can ask this agent.
-pub(crate) fn check_agent(seat: &AgentSettings) -> Result<(), ApiError> {
-    let agent = Agent::of(seat).map_err(ApiError::invalid)?;
-    agent.one_shot(seat, None).map_err(ApiError::invalid).map(drop)
+pub(crate) fn check_agent(settings: &AgentSettings) -> Result<(), ApiError> {
+    let agent = Agent::of(settings).map_err(ApiError::invalid)?;
+    agent.one_shot(settings, None).map_err(ApiError::invalid).map(drop)
 }
 
 /// What an agent's usage figures count.
-pub(crate) fn usage_scope(seat: &AgentSettings) -> UsageScope {
-    Agent::of(seat).map_or(UsageScope::Attempt, |agent| agent.usage_scope())
+pub(crate) fn usage_scope(settings: &AgentSettings) -> UsageScope {
+    Agent::of(settings).map_or(UsageScope::Attempt, |agent| agent.usage_scope())
 }
 
 /// The settings of a member, overridden by those of a plan.
 fn merge_settings(member: &AgentSettings, plan: &AgentSettings) -> AgentSettings {
-    let mut seat = member.clone();
-    seat.model = plan.model.clone().or(seat.model);
-    seat.turns = plan.turns.or(seat.turns);
+    let mut settings = member.clone();
+    settings.model = plan.model.clone().or(settings.model);
+    settings.turns = plan.turns.or(settings.turns);
     if plan.permissions != Permissions::Default {
-        seat.permissions = plan.permissions;
+        settings.permissions = plan.permissions;
     }
     if !plan.args.is_empty() {
-        seat.args.clone_from(&plan.args);
+        settings.args.clone_from(&plan.args);
     }
-    seat
+    settings
 }
 
 /// Settles a request as an earlier one to the same member was; none if that went elsewhere.
@@ -106,8 +106,8 @@ pub(crate) fn settled_like(first: &SessionSpec, asked: &SessionSpec) -> Option<S
         return None;
     }
     let mut spec = asked.clone();
-    let seat = merge_settings(&then.seat, &now.seat);
-    spec.agent = Some(Box::new(AgentSpec { seat, ..now.clone() }));
+    let settings = merge_settings(&then.settings, &now.settings);
+    spec.agent = Some(Box::new(AgentSpec { settings, ..now.clone() }));
     spec.stop_signal = asked.stop_signal.or(first.stop_signal);
     if asked.worktree.is_none() {
         spec.cwd.clone_from(&first.cwd);
@@ -120,8 +120,8 @@ mod tests {
     use super::*;
 
     fn agent(name: &str, member: Option<&str>) -> AgentSpec {
-        let seat = AgentSettings { agent: name.to_owned(), ..AgentSettings::default() };
-        AgentSpec { seat, member: member.map(ToOwned::to_owned), ..AgentSpec::default() }
+        let settings = AgentSettings { agent: name.to_owned(), ..AgentSettings::default() };
+        AgentSpec { settings, member: member.map(ToOwned::to_owned), ..AgentSpec::default() }
     }
 
     #[test]

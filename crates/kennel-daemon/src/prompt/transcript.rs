@@ -50,8 +50,8 @@ pub fn read_available(
 /// The journal can't be read, or its agent is unknown.
 pub fn open(session: &SessionView) -> io::Result<(journal::JournalReader, OutputReader)> {
     let spec = session.spec.agent.as_deref();
-    let seat = spec.map(|spec| spec.seat.clone()).unwrap_or_default();
-    let agent = Agent::of(&seat).map_err(io::Error::other)?;
+    let settings = spec.map(|spec| spec.settings.clone()).unwrap_or_default();
+    let agent = Agent::of(&settings).map_err(io::Error::other)?;
     let journal = journal::JournalReader::open(&Path::new(&session.folder).join(JOURNAL))?;
     Ok((journal, agent.reader()))
 }

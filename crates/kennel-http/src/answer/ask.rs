@@ -26,8 +26,8 @@ pub(crate) async fn ask(
     take_key(&headers, &mut request.key)?;
     let streamed = sse::is_accepted(&headers);
     // A client that does not stream may disconnect.
-    let tied = streamed && !request.detach;
-    request.detach = !tied;
+    let cancels = streamed && !request.detach;
+    request.detach = !cancels;
     let (began, by) = (clock::rfc3339(clock::now_ms()), request.by.clone());
     let request = request.into_session().map_err(ApiError::invalid)?;
     check_stdin(&identity, &request.stdin)?;
@@ -41,7 +41,7 @@ pub(crate) async fn ask(
     let reference = view.session.clone();
     // This client has received no event yet, whatever its headers contain.
     let response = stream(api.clone(), view, &HeaderMap::new()).await?;
-    Ok(match tied && ours {
+    Ok(match cancels && ours {
         true => cancel_on_disconnect(&api, reference, response),
         false => response,
     })

@@ -33,7 +33,7 @@ pub(crate) struct AnswerQuery {
     wait: bool,
     /// Whether disconnecting from the stream cancels the prompt: for the client that asked and lost its daemon.
     #[serde(default)]
-    tied: bool,
+    cancel_on_disconnect: bool,
     format: Option<AnswerResponseFormat>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn answer(
         }
         return Ok(Json(complete(&api, view).await?).into_response());
     }
-    if !query.tied {
+    if !query.cancel_on_disconnect {
         return Ok(stream(api, view, &headers).await?);
     }
     identity.require_full()?;

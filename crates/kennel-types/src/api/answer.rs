@@ -54,7 +54,7 @@ impl AnswerView {
             session: view.session.clone(),
             attempts: view.launches,
             member: spec.and_then(|spec| spec.member.clone()),
-            agent: spec.map(|spec| spec.seat.agent.clone()).unwrap_or_default(),
+            agent: spec.map(|spec| spec.settings.agent.clone()).unwrap_or_default(),
             verdict: judged.verdict.kind,
             evidence: judged.verdict.evidence.clone(),
             source: judged.verdict.source,

@@ -132,14 +132,14 @@ impl AskRequest {
     /// # Errors
     /// Required fields are missing, or fields contradict each other.
     pub fn into_session(self) -> Result<CreateRequest, AskError> {
-        let wish = match (self.resume, self.fresh) {
+        let conversation_choice = match (self.resume, self.fresh) {
             (Some(_), true) => return Err(AskError::Conversation),
             (Some(id), false) => ConversationChoice::Resume { id },
             (None, true) => ConversationChoice::Fresh,
             (None, false) => ConversationChoice::Continue,
         };
         let plain = AgentSettings::default();
-        let seat = AgentSettings {
+        let settings = AgentSettings {
             agent: self.agent.unwrap_or_default(),
             description: self.description,
             model: self.model,
@@ -148,23 +148,23 @@ impl AskRequest {
             args: self.args,
         };
         match &self.member {
-            None if seat.agent.is_empty() => return Err(AskError::NoTarget),
+            None if settings.agent.is_empty() => return Err(AskError::NoTarget),
             None if self.cwd.is_none() => return Err(AskError::NoDirectory),
-            Some(_) if !seat.agent.is_empty() => return Err(AskError::Both),
-            Some(_) if seat != plain => {
+            Some(_) if !settings.agent.is_empty() => return Err(AskError::Both),
+            Some(_) if settings != plain => {
                 return Err(AskError::MembersOwn("model, turns, permissions and arguments"));
             }
             _ => {}
         }
         let within = self.retry_within_ms.unwrap_or(RETRY_WITHIN_MS);
         let agent = AgentSpec {
-            seat,
+            settings,
             member: self.member,
-            wish,
+            conversation_choice,
             retries: self.retries.unwrap_or(RETRIES),
             retry_within_ms: (within > 0).then_some(within),
             replay: self.replay,
-            tied: !self.detach,
+            cancel_on_disconnect: !self.detach,
             ..AgentSpec::default()
         };
         let mut request = CreateRequest::with_defaults();
@@ -203,7 +203,7 @@ mod tests {
         let agent = asked.spec.agent.as_deref().unwrap();
         assert_eq!((agent.member.as_deref(), agent.retries), (Some("ann"), 3));
         assert_eq!(
-            (agent.retry_within_ms, &agent.wish, agent.tied),
+            (agent.retry_within_ms, &agent.conversation_choice, agent.cancel_on_disconnect),
             (Some(600_000), &ConversationChoice::Continue, true)
         );
         assert_eq!(
@@ -216,9 +216,9 @@ mod tests {
         );
         let asked = asked.unwrap();
         let agent = asked.spec.agent.as_deref().unwrap();
-        assert_eq!((&*agent.seat.agent, agent.seat.model.as_deref()), ("claude", Some("m")));
+        assert_eq!((&*agent.settings.agent, agent.settings.model.as_deref()), ("claude", Some("m")));
         assert_eq!(
-            (agent.retry_within_ms, &agent.wish, agent.tied),
+            (agent.retry_within_ms, &agent.conversation_choice, agent.cancel_on_disconnect),
             (None, &ConversationChoice::Fresh, false)
         );
         assert_eq!(asked.spec.timeout, Some(Duration::from_millis(5)));

@@ -13,7 +13,7 @@ pub struct CreateMemberRequest {
     pub name: String,
     /// The agent program that the member runs, and its settings.
     #[serde(deserialize_with = "RequestedAgentSettings::deserialize")]
-    pub seat: AgentSettings,
+    pub settings: AgentSettings,
     /// The directory that the member works in.
     pub cwd: String,
 }
@@ -42,14 +42,14 @@ mod tests {
 
     #[test]
     fn refuses_unknown_fields() {
-        let read = |seat: &str, more: &str| {
-            let text = format!(r#"{{"name":"anna","seat":{seat},"cwd":"/"{more}}}"#);
+        let read = |settings: &str, more: &str| {
+            let text = format!(r#"{{"name":"anna","settings":{settings},"cwd":"/"{more}}}"#);
             serde_json::from_str::<CreateMemberRequest>(&text).map_err(|error| error.to_string())
         };
-        let seat =
+        let settings =
             AgentSettings { agent: "claude".into(), turns: Some(3), ..AgentSettings::default() };
-        let text = serde_json::to_string(&seat).expect("JSON");
-        assert_eq!(read(&text, "").map(|member| member.seat), Ok(seat));
+        let text = serde_json::to_string(&settings).expect("JSON");
+        assert_eq!(read(&text, "").map(|member| member.settings), Ok(settings));
         for refused in [read(r#"{"agent":"claude","modle":"x"}"#, ""), read(&text, r#","modle":1"#)]
         {
             assert!(refused.expect_err("a mistake").contains("unknown field `modle`"));
@@ -59,7 +59,7 @@ mod tests {
     /// What a newer program has written is read.
     #[test]
     fn reads_a_record_with_unknown_fields() {
-        let seat = serde_json::from_str::<AgentSettings>(r#"{"agent":"claude","newer":1}"#);
-        assert_eq!(seat.expect("a seat").agent, "claude");
+        let settings = serde_json::from_str::<AgentSettings>(r#"{"agent":"claude","newer":1}"#);
+        assert_eq!(settings.expect("a settings").agent, "claude");
     }
 }

@@ -131,7 +131,7 @@ mod tests {
                 serde_json::json!({"rows": 1, "columns": 1}),
                 serde_json::json!({"kind": "report"}),
                 serde_json::json!({"policy": "on_failure", "most": 3}),
-                serde_json::json!({"seat": {"agent": "claude"}}),
+                serde_json::json!({"settings": {"agent": "claude"}}),
                 serde_json::json!({"repo": "r", "path": "p", "branch": "b", "base": null}),
             ];
             let changed = candidates.into_iter().find_map(|value| {

@@ -147,7 +147,7 @@ impl AgentSessionArgs {
                 .hint("add another member, or use --agent instead of a member"));
         }
         if let Some(agent) = agent {
-            agent_spec.seat = self.agent_args.settings(agent)?;
+            agent_spec.settings = self.agent_args.settings(agent)?;
         }
         let mut spec = SessionSpec {
             linger: DEFAULT_LINGER,

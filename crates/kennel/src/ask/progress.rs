@@ -73,12 +73,12 @@ impl Progress {
     }
 
     pub(super) fn queued(&mut self, session: &SessionView) {
-        if self.position == session.queue_place {
+        if self.position == session.queue_position {
             return;
         }
-        self.position = session.queue_place;
-        self.line(&ProgressEvent::Queued { session: &session.id, place: session.queue_place });
-        if let Some(place) = session.queue_place {
+        self.position = session.queue_position;
+        self.line(&ProgressEvent::Queued { session: &session.id, place: session.queue_position });
+        if let Some(place) = session.queue_position {
             self.print(&format!("queued (position {place})"));
         }
     }

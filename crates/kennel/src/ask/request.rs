@@ -37,11 +37,11 @@ pub(super) fn request(home: &HomeDir, args: &AskArgs) -> Result<CreateRequest, C
     let within = u64::try_from(args.retry_within.as_millis()).unwrap_or(u64::MAX);
     let agent = AgentSpec {
         member: member.cloned(),
-        wish: args.conversation.choice(),
+        conversation_choice: args.conversation.choice(),
         retries: args.retries,
         retry_within_ms: (within > 0).then_some(within),
         replay: args.replay,
-        tied: !args.detach,
+        cancel_on_disconnect: !args.detach,
         ..AgentSpec::default()
     };
     let spec = SessionSpec {

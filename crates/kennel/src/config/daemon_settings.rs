@@ -119,7 +119,7 @@ impl DaemonSettings {
                 "key_retention" => parse_time(text).map(|time| config.terms.key_retention = time),
                 "min_free_disk" => parse_size(text).map(|size| config.terms.minima.disk = size),
                 "min_free_memory" => parse_size(text).map(|size| config.terms.minima.memory = size),
-                "reader_patience" => parse_time(text).map(|time| http.write_timeout = time),
+                "write_timeout" => parse_time(text).map(|time| http.write_timeout = time),
                 key => match key.split_once('.') {
                     Some((API, key)) => listen_setting(&mut http.listen, key, text),
                     _ => Err(UNKNOWN_SETTING.to_owned()),

@@ -47,7 +47,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ConfigKey::daemon(DAEMON, "key_retention", SettingKind::Time, Some("24h")),
     ConfigKey::daemon(DAEMON, "min_free_disk", SettingKind::Size, Some("64M")),
     ConfigKey::daemon(DAEMON, "min_free_memory", SettingKind::Size, Some("64M")),
-    ConfigKey::daemon(DAEMON, "reader_patience", SettingKind::Time, Some("1m")),
+    ConfigKey::daemon(DAEMON, "write_timeout", SettingKind::Time, Some("1m")),
     ConfigKey::daemon(API, "listen", SettingKind::Address, None),
     ConfigKey::daemon(API, "allow_remote", SettingKind::Switch, Some("false")),
     ConfigKey::daemon(API, "tls_cert", SettingKind::Path, None),

@@ -41,7 +41,7 @@ fn members(
     }
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let members: Vec<MemberView> = daemon.get("/v1/members")?;
-    Ok(members.into_iter().map(|member| (member.name, member.seat)).collect())
+    Ok(members.into_iter().map(|member| (member.name, member.settings)).collect())
 }
 
 fn missing(

@@ -56,7 +56,7 @@ pub(super) fn follow(
 
 /// Starts to wait for the end. If this process is killed meanwhile, the daemon cancels the plan.
 fn wait_for(daemon: &DaemonClient, plan: &PlanView) -> Result<Sent, CommandError> {
-    let target = path(&plan.id, "/wait?tied=true");
+    let target = path(&plan.id, "/wait?cancel_on_disconnect=true");
     daemon.repeat_if(RequestError::is_gone, |client| {
         client.send("GET", &target, None::<&()>, Patience::Endless)
     })

@@ -34,7 +34,7 @@ pub(super) fn run(home: &HomeDir, args: &PlanRunArgs) -> Result<u8, CommandError
         umask,
         limits,
         pen: args.pen,
-        tied: !args.detach,
+        cancel_on_disconnect: !args.detach,
         by: asked_by("plan run"),
     };
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
@@ -51,7 +51,7 @@ pub(super) fn resume(home: &HomeDir, args: &PlanResumeArgs) -> Result<u8, Comman
         env: client_env::environment(&[], &[], None).map_err(CommandError::setup)?,
         umask: client_env::umask(),
         limits: client_env::limits(),
-        tied: !args.detach,
+        cancel_on_disconnect: !args.detach,
         by: asked_by("plan resume"),
     };
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;

@@ -55,7 +55,7 @@ pub(crate) fn chat(home: &HomeDir, args: &ChatArgs) -> Result<u8, CommandError> 
 fn request(home: &HomeDir, args: &ChatArgs) -> Result<CreateRequest, CommandError> {
     let agent = AgentSpec {
         member: args.member.clone(),
-        wish: args.conversation.choice(),
+        conversation_choice: args.conversation.choice(),
         interactive: true,
         ..AgentSpec::default()
     };

@@ -197,7 +197,7 @@ impl QueueNotice {
             None => find_own(daemon, launch).ok().flatten(),
         };
         let Some(session) = session else { return };
-        if let Some(position) = session.queue_place.filter(|at| Some(*at) != self.printed) {
+        if let Some(position) = session.queue_position.filter(|at| Some(*at) != self.printed) {
             self.printed = Some(position);
             print_message(&format!("session {} is queued (position {position})", session.id));
         }

@@ -88,7 +88,7 @@ fn session(page: &mut Page, session: &SessionView) {
     page.entry("id", &session.id);
     page.entry("name", session.name.as_deref().unwrap_or("-"));
     page.entry("phase", session.phase.label());
-    page.entry_if("queued", session.queue_place.map(|place| format!("position {place}")));
+    page.entry_if("queued", session.queue_position.map(|place| format!("position {place}")));
     let ready = match session.ready {
         ReadyState::Unasked => None,
         ReadyState::Ready => Some("yes"),
@@ -155,7 +155,7 @@ fn asked(page: &mut Page, session: &SessionView) {
         page.entry("restart", format!("{}{unknown}", spec.restart));
     }
     if spec.tethered {
-        page.entry("tied to", "the client that started it");
+        page.entry("cancel_on_disconnect to", "the client that started it");
     }
     if let Some(parent) = &spec.parent {
         let stays =

@@ -115,7 +115,7 @@ fn add(daemon: &DaemonClient, args: &MemberAddArgs) -> Result<u8, CommandError> 
     let cwd = cwd.to_str().ok_or_else(|| wrong("the path is not valid UTF-8"))?.to_owned();
     let member = CreateMemberRequest {
         name: args.name.clone(),
-        seat: args.agent_args.settings(&args.agent)?,
+        settings: args.agent_args.settings(&args.agent)?,
         cwd,
     };
     let added: MemberView = daemon.post("/v1/members", &member)?;
@@ -143,7 +143,7 @@ fn list(members: &[MemberView], width: Option<usize>, ink: ColorMode) -> String 
         };
         table.row(vec![
             Cell::new(sanitize(&member.name)),
-            Cell::new(sanitize(&member.seat.agent)),
+            Cell::new(sanitize(&member.settings.agent)),
             state,
             Cell::new(member.last_verdict.map_or_else(none, |kind| kind.to_string())),
             Cell::new(used(&member.usage).unwrap_or_else(none)),
@@ -160,11 +160,11 @@ fn none() -> String {
 fn details(member: &MemberView) -> String {
     let mut lines = vec![
         ("name", sanitize(&member.name)),
-        ("agent", sanitize(&member.seat.agent)),
+        ("agent", sanitize(&member.settings.agent)),
         ("folder", sanitize(&member.cwd)),
-        ("model", member.seat.model.as_deref().map_or_else(none, sanitize)),
-        ("turns", member.seat.turns.map_or_else(none, |turns| turns.to_string())),
-        ("permissions", permissions(member.seat.permissions).to_owned()),
+        ("model", member.settings.model.as_deref().map_or_else(none, sanitize)),
+        ("turns", member.settings.turns.map_or_else(none, |turns| turns.to_string())),
+        ("permissions", permissions(member.settings.permissions).to_owned()),
         ("conversation", member.conversation.as_deref().map_or_else(none, sanitize)),
         ("attempts", member.attempts.to_string()),
         ("usage", used(&member.usage).unwrap_or_else(none)),
@@ -175,8 +175,8 @@ fn details(member: &MemberView) -> String {
         let at = member.last_at.as_deref().unwrap_or_default();
         lines.insert(10, ("last session", format!("{session} at {at}")));
     }
-    if !member.seat.args.is_empty() {
-        lines.insert(6, ("arguments", sanitize(&member.seat.args.join(" "))));
+    if !member.settings.args.is_empty() {
+        lines.insert(6, ("arguments", sanitize(&member.settings.args.join(" "))));
     }
     let state = match (&member.busy_with, &member.busy_since) {
         (Some(session), since) => {
@@ -210,7 +210,7 @@ mod tests {
         let tokens = u64::from(busy) * 12_345;
         let member = json!({
             "name": name,
-            "seat": {"agent": "claude", "description": null, "model": "opus", "turns": 5, "permissions": "edit", "args": ["--verbose"]},
+            "settings": {"agent": "claude", "description": null, "model": "opus", "turns": 5, "permissions": "edit", "args": ["--verbose"]},
             "cwd": "/src/repo", "conversation": "c5645b23",
             "usage": {"input_tokens": tokens, "cached_tokens": 0, "output_tokens": 0, "cost_micros": tokens * 10},
             "attempts": 3, "last_verdict": busy.then_some("overloaded"),

@@ -88,7 +88,7 @@ fn command(session: &SessionView) -> String {
         (None, None) => String::new(),
     };
     let what = if agent.interactive { "chat" } else { "prompt" };
-    format!("{} ({what}{of})", agent.seat.agent)
+    format!("{} ({what}{of})", agent.settings.agent)
 }
 
 /// Formats problems that don't fit into the table.
@@ -194,7 +194,7 @@ ID            NAME       PHASE             PID  AGE  EXIT  STATUS               
     fn shows_queue_position_and_pending_restart() {
         let mut queued = session();
         queued.phase = Phase::Queued;
-        queued.queue_place = Some(3);
+        queued.queue_position = Some(3);
         let mut pending = session();
         pending.phase = Phase::Cleaned;
         pending.relaunch = RelaunchState::Pending;

@@ -69,7 +69,7 @@ pub(in crate::verbs) fn session() -> SessionView {
         activity: None,
         title: None,
         progress: None,
-        queue_place: None,
+        queue_position: None,
         key: None,
         kept: Vec::new(),
         started_by: StartedBy::Kennel,

@@ -56,7 +56,7 @@ fn of_fifty_at_once_ten_live_and_the_others_queue() {
         assert_eq!(answer.code, 0, "at once: {answer:?}");
     }
     let sessions = scene.sessions();
-    let mut places: Vec<_> = sessions.iter().filter_map(|it| it["queue_place"].as_u64()).collect();
+    let mut places: Vec<_> = sessions.iter().filter_map(|it| it["queue_position"].as_u64()).collect();
     places.sort_unstable();
     assert_eq!(places, (1..=40).collect::<Vec<_>>());
     fs::write(scene.path("work/go"), "").expect("a file");
@@ -81,7 +81,7 @@ fn queue(scene: &Scene, name: &str) -> String {
 }
 
 fn place(scene: &Scene, name: &str) -> Value {
-    scene.session(name)["queue_place"].clone()
+    scene.session(name)["queue_position"].clone()
 }
 
 /// This also holds after a crash and a planned restart of the daemon.
@@ -134,7 +134,7 @@ fn a_queued_foreground_run_shows_its_position() {
     let waits = Running::start_with_errors_in(waits, &errors);
     eventually("it waits", || {
         let sessions = scene.sessions();
-        sessions.iter().any(|it| it["name"] == "waits" && it["queue_place"] == 2)
+        sessions.iter().any(|it| it["name"] == "waits" && it["queue_position"] == 2)
     });
     gone.signal("KILL");
     let _killed = gone.wait();
@@ -202,7 +202,7 @@ fn a_queued_foreground_run_outlives_the_daemon() {
     let waiting = Running::start(command);
     let in_line = |name: &str, place: u64| {
         let sessions = scene.sessions();
-        sessions.iter().any(|it| it["name"] == name && it["queue_place"] == place)
+        sessions.iter().any(|it| it["name"] == name && it["queue_position"] == place)
     };
     eventually("it waits in line", || in_line("x", 1));
     let id = scene.session("x")["id"].clone();
@@ -236,7 +236,7 @@ fn a_queued_client_killed_with_the_daemon_is_dropped() {
     let first = scene.launch(&[], &["sleep"]);
     let waiting = scene.start(&["--queue", "--name", "x"], &["sleep"]);
     eventually("it waits in line", || {
-        scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_place"] == 1)
+        scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_position"] == 1)
     });
     let daemon = scene.daemon().expect("a daemon");
     // Neither notices the end of the other.
@@ -245,7 +245,7 @@ fn a_queued_client_killed_with_the_daemon_is_dropped() {
     waiting.signal("KILL");
     let _killed = waiting.wait();
     eventually("there is another daemon", || scene.daemon().is_some_and(|pid| pid != daemon));
-    assert_eq!(scene.session("x")["queue_place"], 1, "it may come back");
+    assert_eq!(scene.session("x")["queue_position"], 1, "it may come back");
     faults.set_clock(std::time::Duration::from_secs(60));
     let session = scene.wait_phase("x", "cleaned");
     assert_eq!(session["reason"]["kind"], "client_gone", "{session:#}");
@@ -264,7 +264,7 @@ fn a_queued_foreground_resume_outlives_the_daemon() {
     let mut command = scene.kennel(&["resume", "--queue", "x"]);
     command.env("WORD", "kept");
     let waiting = Running::start(command);
-    let in_line = || scene.session("x")["queue_place"] == 1;
+    let in_line = || scene.session("x")["queue_position"] == 1;
     eventually("it waits in line", in_line);
     let daemon = scene.daemon().expect("a daemon");
     signal(daemon, "KILL");

@@ -120,10 +120,10 @@ fn sessions(kennel: &RecordingClient, scene: &Scene) {
 
 fn members(kennel: &RecordingClient, ask_scene: &AskScene) {
     let scene = &ask_scene.scene;
-    let member = json!({"name": "ann", "seat": {"agent": "claude"}, "cwd": scene.path("work")});
+    let member = json!({"name": "ann", "settings": {"agent": "claude"}, "cwd": scene.path("work")});
     kennel.post("/v1/members", &member);
     assert_eq!(kennel.get("/v1/members")[0]["name"], "ann");
-    assert_eq!(kennel.get("/v1/members/ann")["seat"]["agent"], "claude");
+    assert_eq!(kennel.get("/v1/members/ann")["settings"]["agent"], "claude");
     let path = format!("{}:/usr/bin:/bin", scene.path("bin").display());
     let question =
         json!({"member": "ann", "prompt": "hello", "env": {"PATH": path}, "pen": "subtree"});

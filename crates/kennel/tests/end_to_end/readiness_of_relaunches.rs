@@ -23,7 +23,7 @@ fn waiting_for_readiness_includes_the_queue() {
     let errors = scene.path("errors");
     let mut waiting = Running::start_with_errors_in(scene.run_command(&flags, &agent), &errors);
     eventually("it waits in line", || {
-        scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_place"] == 1)
+        scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_position"] == 1)
     });
     // The client checks the queue now and then; by the time of its message, an answer would have arrived.
     eventually("it was told where it stands", || {
@@ -47,7 +47,7 @@ fn waiting_for_readiness_fails_when_it_cannot_come() {
     let flags = ["-d", "--queue", "--wait-ready", "--ready", "line:^up$", "--name", "x"];
     let waiting = Running::start(scene.run_command(&flags, &["/bin/sleep", "100"]));
     eventually("it waits in line", || {
-        scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_place"] == 1)
+        scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_position"] == 1)
     });
     scene.call_ok(&["stop", "x"]);
     let ended = waiting.wait();

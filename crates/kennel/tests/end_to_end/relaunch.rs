@@ -240,8 +240,8 @@ fn a_failure_is_retried_as_often_as_allowed_with_growing_pauses() {
     assert_eq!(scene.call(&["wait", &well]).code, 0);
     scene.call_ok(&["prune"]);
     assert_eq!(scene.sessions(), Vec::<Value>::new());
-    let tied = scene.run(&["--restart", "on-failure"], &["exit", "0"]);
-    assert_eq!(tied.code, 202, "{tied:?}");
+    let cancel_on_disconnect = scene.run(&["--restart", "on-failure"], &["exit", "0"]);
+    assert_eq!(cancel_on_disconnect.code, 202, "{cancel_on_disconnect:?}");
     scene.stop_daemon();
 }
 

@@ -236,8 +236,8 @@ class Kennel:
         args: Sequence[str] = (),
     ) -> MemberView:
         """Adds a member."""
-        seat = {"agent": agent, "model": model, "permissions": permissions, "args": list(args)}
-        member = {"name": name, "seat": seat, "cwd": self._folder(cwd)}
+        settings = {"agent": agent, "model": model, "permissions": permissions, "args": list(args)}
+        member = {"name": name, "settings": settings, "cwd": self._folder(cwd)}
         return cast(MemberView, await self._api.post("/v1/members", member))
 
     async def remove_member(self, name: str) -> None:

@@ -55,7 +55,7 @@ class AgentSettings(_AgentSettingsRequired, total=False):
 
 
 class _AgentSpecRequired(TypedDict):
-    seat: AgentSettings
+    settings: AgentSettings
     """The agent program and its settings."""
 
 
@@ -78,9 +78,9 @@ class AgentSpec(_AgentSpecRequired, total=False):
     """How often to retry if the provider fails."""
     retry_within_ms: int | None
     """The time within which retries may start, in milliseconds. Null: no limit."""
-    tied: bool
+    cancel_on_disconnect: bool
     """Whether the session ends when the client disconnects."""
-    wish: ConversationChoice
+    conversation_choice: ConversationChoice
     """The requested conversation."""
 
 
@@ -234,7 +234,7 @@ class CreateMemberRequest(TypedDict):
     """The directory that the member works in."""
     name: str
     """The member's name."""
-    seat: AgentSettings
+    settings: AgentSettings
     """The agent program that the member runs, and its settings."""
 
 
@@ -563,7 +563,7 @@ class MemberView(TypedDict):
     """The verdict of the latest attempt."""
     name: str
     """The member's name."""
-    seat: AgentSettings
+    settings: AgentSettings
     """The agent program that the member runs, and its settings."""
     usage: TokenUsage
     """The tokens and cost of all its prompts so far."""
@@ -692,7 +692,7 @@ class PlanRequest(_PlanRequestRequired, total=False):
     """The resource limits of the agents: resource, soft limit, hard limit."""
     pen: PenKind
     """The kind of pen for its sessions."""
-    tied: bool
+    cancel_on_disconnect: bool
     """Whether the daemon cancels the plan when the client disconnects."""
     umask: int
     """The umask of the agents."""
@@ -708,7 +708,7 @@ class PlanResumeRequest(TypedDict, total=False):
     """The resource limits of the agents: resource, soft limit, hard limit."""
     replay: bool
     """Whether to repeat agents that may have run already."""
-    tied: bool
+    cancel_on_disconnect: bool
     """Whether the daemon cancels the plan when the client disconnects."""
     umask: int
     """The umask of the agents."""
@@ -890,7 +890,7 @@ class ReasonStopped(TypedDict):
 
 
 class ReasonClientGone(TypedDict):
-    """The client that it was tied to disconnected."""
+    """The client that it was cancel_on_disconnect to disconnected."""
     kind: Literal['client_gone']
 
 
@@ -1258,7 +1258,7 @@ class _SessionViewRequired(TypedDict):
     """The pid of the agent, once it exists."""
     progress: Percent | None
     """The progress that the agent reports, in percent."""
-    queue_place: int | None
+    queue_position: int | None
     """The position in the queue, if it is queued: 1 is next."""
     ready: ReadyState
     """Whether the session is ready."""

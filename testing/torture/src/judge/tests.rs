@@ -116,7 +116,7 @@ fn view(id: &str) -> SessionView {
         activity: None,
         title: None,
         progress: None,
-        queue_place: None,
+        queue_position: None,
         key: None,
         kept: Vec::new(),
     }

@@ -19,13 +19,13 @@ export function AddMember({ close }: { close: () => void }) {
   const sending = useSignal(false);
   const add = async (event: Event) => {
     event.preventDefault();
-    const { seat, wrong: found } = parseAgentDraft(draft.value);
+    const { settings, wrong: found } = parseAgentDraft(draft.value);
     if (!NAME.test(name.value)) found.name = "Use at most 64 letters, digits, “-”, “_” and “.”, starting with a letter or digit.";
     wrong.value = found;
     if (Object.keys(found).length > 0) return;
     sending.value = true;
     try {
-      const body: CreateMemberRequest = { name: name.value, seat, cwd: draft.value.cwd.trim() };
+      const body: CreateMemberRequest = { name: name.value, settings, cwd: draft.value.cwd.trim() };
       const added = await post<MemberView>("/v1/members", body);
       showToast("good", `Added ${added.name}`);
       close();

@@ -41,7 +41,7 @@ export const PERMISSIONS: [Permissions, string][] = [
 ];
 
 /** Converts the form to an API request, with its validation errors. */
-export function parseAgentDraft(draft: AgentDraft): { seat: AgentSettings; wrong: FieldErrors } {
+export function parseAgentDraft(draft: AgentDraft): { settings: AgentSettings; wrong: FieldErrors } {
   const wrong: FieldErrors = {};
   const described = draft.agent === CUSTOM_AGENT;
   if (!draft.cwd.trim().startsWith("/")) wrong.cwd = draft.cwd.trim() ? "Enter an absolute path that starts with /." : "Enter a folder.";
@@ -49,7 +49,7 @@ export function parseAgentDraft(draft: AgentDraft): { seat: AgentSettings; wrong
   if (described && !draft.description.trim()) wrong.description = "Enter a description.";
   const turns = draft.turns.trim() ? Number(draft.turns) : null;
   if (turns !== null && !(Number.isInteger(turns) && turns > 0)) wrong.turns = "Enter a whole number of 1 or more.";
-  const seat: AgentSettings = {
+  const settings: AgentSettings = {
     agent: described ? draft.other.trim() : draft.agent,
     ...(described ? { description: draft.description } : {}),
     model: draft.model.trim() || null,
@@ -57,7 +57,7 @@ export function parseAgentDraft(draft: AgentDraft): { seat: AgentSettings; wrong
     turns,
     args: draft.args.split("\n").filter((line) => line !== ""),
   };
-  return { seat, wrong };
+  return { settings, wrong };
 }
 
 /** Assigns an error of the daemon to a field. */

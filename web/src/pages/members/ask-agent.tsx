@@ -19,10 +19,10 @@ export function AskAgent({ close }: { close: () => void }) {
         placeholder="What should the agent do?"
         hasConversation={false}
         target={() => {
-          const { seat, wrong: found } = parseAgentDraft(draft.value);
+          const { settings, wrong: found } = parseAgentDraft(draft.value);
           wrong.value = found;
           if (Object.keys(found).length > 0) return null;
-          return { ...seat, cwd: draft.value.cwd.trim() };
+          return { ...settings, cwd: draft.value.cwd.trim() };
         }}
         asked={(session, prompt) => {
           rememberPrompt(session.session, prompt);

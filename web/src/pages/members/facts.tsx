@@ -6,29 +6,29 @@ import { LastVerdict, permissionText } from "./member-state.tsx";
 
 /** Shows a member’s settings and total usage. */
 export function Facts({ member }: { member: MemberView }) {
-  const { seat, usage } = member;
+  const { settings, usage } = member;
   return (
     <aside class="card" aria-label={`About ${member.name}`}>
       <div class="body">
         <dl class="facts">
           <dt>Agent</dt>
-          <dd class="foreign">{seat.agent}</dd>
+          <dd class="foreign">{settings.agent}</dd>
           <dt>Model</dt>
-          <dd class="foreign">{seat.model ?? <span class="muted">default</span>}</dd>
+          <dd class="foreign">{settings.model ?? <span class="muted">default</span>}</dd>
           <dt>Folder</dt>
           <dd class="foreign mono">{member.cwd}</dd>
           <dt>Permissions</dt>
-          <dd>{permissionText(seat.permissions)}</dd>
-          {seat.turns != null && (
+          <dd>{permissionText(settings.permissions)}</dd>
+          {settings.turns != null && (
             <>
               <dt>Max. turns</dt>
-              <dd>{seat.turns}</dd>
+              <dd>{settings.turns}</dd>
             </>
           )}
-          {!!seat.args?.length && (
+          {!!settings.args?.length && (
             <>
               <dt>Arguments</dt>
-              <dd class="foreign mono">{commandLine(seat.args)}</dd>
+              <dd class="foreign mono">{commandLine(settings.args)}</dd>
             </>
           )}
           <dt>Conversation</dt>

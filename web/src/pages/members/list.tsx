@@ -82,7 +82,7 @@ function Card({ member }: { member: MemberView }) {
       </div>
       <MemberState member={member} />
       <p class="small muted row cut">
-        <span class="foreign">{agentText(member.seat)}</span>
+        <span class="foreign">{agentText(member.settings)}</span>
       </p>
       <p class="small muted row">
         <Icon name="folder" />

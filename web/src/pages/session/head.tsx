@@ -67,7 +67,7 @@ function Facts({ session }: { session: SessionView }) {
           <Age since={session.started_at ?? session.created_at} />
         )}
       </Fact>
-      {session.queue_place !== null && <Fact name="Queue position">{session.queue_place}</Fact>}
+      {session.queue_position !== null && <Fact name="Queue position">{session.queue_position}</Fact>}
       {cwd && (
         <Fact name="Folder">
           <span class="foreign path" title={cwd}>

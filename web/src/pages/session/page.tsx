@@ -80,8 +80,8 @@ function SessionByReference({ reference }: { reference: string }) {
 function LoadedSession({ inspected, error }: { inspected: InspectView; error: unknown }) {
   const latest = launches.value.get(inspected.session.id) ?? inspected.session;
   // The queue position is polled more often on this page.
-  const position = inspected.session.queue_place;
-  const session = latest.phase === "queued" && position !== null && latest.queue_place !== position ? { ...latest, queue_place: position } : latest;
+  const position = inspected.session.queue_position;
+  const session = latest.phase === "queued" && position !== null && latest.queue_position !== position ? { ...latest, queue_position: position } : latest;
   const watched = useSamples(session, isWide.value || params.value.get("tab") === "resources");
   return (
     <div class="session-page">

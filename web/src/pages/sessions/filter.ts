@@ -51,7 +51,7 @@ export function sortedBy(column: Column, choice: Choice): string | null {
 export function facetOf(session: SessionView, facet: Facet): string | null {
   switch (facet) {
     case "agent":
-      return session.spec.agent?.seat.agent ?? null;
+      return session.spec.agent?.settings.agent ?? null;
     case "member":
       return session.spec.agent?.member ?? null;
     case "plan":
@@ -117,11 +117,11 @@ const RANKS: Record<string, number> = {
 function key(session: SessionView, column: Column, used: Used): string | number | null {
   switch (column) {
     case "state":
-      return (RANKS[session.phase] ?? 8) * 1e6 + (session.queue_place ?? 0) + (isOver(session) && sessionState(session).tone !== "bad" ? 1 : 0);
+      return (RANKS[session.phase] ?? 8) * 1e6 + (session.queue_position ?? 0) + (isOver(session) && sessionState(session).tone !== "bad" ? 1 : 0);
     case "name":
       return displayName(session).toLowerCase();
     case "agent":
-      return session.spec.agent ? `${session.spec.agent.seat.agent} ${session.spec.agent.member ?? session.spec.agent.plan?.name ?? ""}` : null;
+      return session.spec.agent ? `${session.spec.agent.settings.agent} ${session.spec.agent.member ?? session.spec.agent.plan?.name ?? ""}` : null;
     case "activity":
       return session.progress ?? (session.activity === "busy" ? 0 : session.activity === "idle" ? -1 : null);
     case "cpu":

@@ -108,7 +108,7 @@ function wrongWith(session: SessionView): string | null {
 function Agent({ session }: { session: SessionView }) {
   const { agent } = session.spec;
   if (!agent) return <div role="gridcell" class="cell-agent" />;
-  const first = agent.seat.agent;
+  const first = agent.settings.agent;
   const second = [agent.member, agent.plan?.name].filter(Boolean).join(" · ");
   const more = agent.plan ? `${agent.plan.name} of plan ${agent.plan.plan}` : undefined;
   return (

@@ -23,7 +23,7 @@ fn prompt(number: u64) -> Session {
 fn anna() -> Member {
     Member {
         name: "anna".into(),
-        seat: AgentSettings::default(),
+        settings: AgentSettings::default(),
         cwd: "/".into(),
         conversation: None,
         usage: TokenUsage::default(),

@@ -117,7 +117,7 @@ fn huge_requests_are_refused_and_cost_nothing() {
 fn a_client_that_does_not_read_is_disconnected() {
     let Some(scene) = super::scene() else { return };
     let mut start = scene.kennel(&["daemon", "start", "--listen", "127.0.0.1:0"]);
-    start.env("KENNEL_DAEMON_READER_PATIENCE", "1s");
+    start.env("KENNEL_DAEMON_WRITE_TIMEOUT", "1s");
     assert_eq!(Running::start(start).wait().code, 0);
     let tcp = Tcp::of(&scene);
     // More than the buffers of both sides hold.

@@ -53,7 +53,7 @@ fn a_read_only_token_can_only_read() {
         ("POST", "/v1/daemon/stop".to_owned()),
         ("POST", "/v1/prune".to_owned()),
         // It would end with its client.
-        ("GET", format!("/v1/sessions/{id}/wait?tied=true")),
+        ("GET", format!("/v1/sessions/{id}/wait?cancel_on_disconnect=true")),
     ] {
         let answer = tcp.by(&look, method, &target);
         assert_eq!(answer.status, 403, "{method} {target}: {answer:?}");

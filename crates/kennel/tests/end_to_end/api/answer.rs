@@ -188,11 +188,11 @@ fn a_prompt_does_not_end_with_a_client_that_only_joined() {
     // A client that asks for it is tied.
     scene.call_ok(&["ps"]);
     assert_eq!(scene.session(&id)["wanted"], "running");
-    let path = format!("/v1/sessions/{id}/answer?tied=true");
-    let tied = Answer::get(scene, &path, &accept);
-    assert_eq!(tied.status, 200);
+    let path = format!("/v1/sessions/{id}/answer?cancel_on_disconnect=true");
+    let cancel_on_disconnect = Answer::get(scene, &path, &accept);
+    assert_eq!(cancel_on_disconnect.status, 200);
     scene.call_ok(&["ps"]);
-    drop(tied);
+    drop(cancel_on_disconnect);
     eventually("it has ended", || scene.session(&id)["judged"]["verdict"]["kind"] == "cancelled");
     assert_eq!(ask_scene.launches().len(), 1);
     ask_scene.end();

@@ -57,11 +57,11 @@ fn a_list_is_never_stale() {
         scene.launch(&["--queue", "--name", name], &["sleep"]);
         compared(&scene);
     }
-    assert_eq!(field(&compared(&scene), "d", "queue_place"), 2);
+    assert_eq!(field(&compared(&scene), "d", "queue_position"), 2);
     scene.call_ok(&["stop", "c"]);
     let listed = compared(&scene);
     assert_eq!(field(&listed, "c", "phase"), "cleaned");
-    assert_eq!(field(&listed, "d", "queue_place"), 1);
+    assert_eq!(field(&listed, "d", "queue_position"), 1);
     scene.call_ok(&["stop", "b"]);
     scene.wait_phase("d", "running");
     compared(&scene);

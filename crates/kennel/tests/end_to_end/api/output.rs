@@ -18,7 +18,7 @@ fn scene() -> Option<Scene> {
 fn impatient_scene() -> Option<Scene> {
     let scene = scene()?;
     let mut start = scene.kennel(&["daemon", "start"]);
-    start.env("KENNEL_DAEMON_READER_PATIENCE", "2s");
+    start.env("KENNEL_DAEMON_WRITE_TIMEOUT", "2s");
     assert_eq!(Running::start(start).wait().code, 0);
     Some(scene)
 }

@@ -201,7 +201,7 @@ fn a_shutdown_is_announced_and_the_next_daemon_continues() {
 fn a_client_that_does_not_read_a_flood_is_disconnected() {
     let Some(scene) = scene() else { return };
     let mut start = scene.kennel(&["daemon", "start"]);
-    start.env("KENNEL_DAEMON_READER_PATIENCE", "2s");
+    start.env("KENNEL_DAEMON_WRITE_TIMEOUT", "2s");
     assert_eq!(kennel_testing::Running::start(start).wait().code, 0);
     let script = format!(
         "echo up; while [ ! -e go ]; do sleep 0.01; done; {} flood 4000000; exec sleep 1000",

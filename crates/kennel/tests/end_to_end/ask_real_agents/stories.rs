@@ -201,8 +201,8 @@ impl RealAgentScene {
         let folder = self.home().join("work");
         let folder = folder.to_str().expect("a plain path");
         for name in ["bert", "carl"] {
-            let seat = ["--agent", self.cli.name(), "--cwd", folder, "--permissions", "all"];
-            self.scene.call_ok(&[&["member", "add", name], &seat[..]].concat());
+            let settings = ["--agent", self.cli.name(), "--cwd", folder, "--permissions", "all"];
+            self.scene.call_ok(&[&["member", "add", name], &settings[..]].concat());
         }
         let first = self.ask("ok@first", &["anna", "remember the first word"]);
         assert_eq!(first.code, 0, "{first:?}");

@@ -95,9 +95,9 @@ impl MemberAgents {
     fn hire(&self, home: &BenchHome) -> Result<()> {
         let mut client = home.connect()?;
         for member in 0..MEMBERS {
-            let seat = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
+            let settings = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
             let cwd = text(&self.member(member))?;
-            let member = CreateMemberRequest { name: format!("m{member}"), seat, cwd };
+            let member = CreateMemberRequest { name: format!("m{member}"), settings, cwd };
             client.send("POST", "/v1/members", &serde_json::to_vec(&member)?)?;
         }
         Ok(())
@@ -139,8 +139,8 @@ impl MemberAgents {
 
     /// Runs the agent without Kennel.
     fn by_hand(&self, member: usize) -> Result<()> {
-        let seat = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
-        let invocation = Agent::of(&seat)?.one_shot(&seat, None)?;
+        let settings = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
+        let invocation = Agent::of(&settings)?.one_shot(&settings, None)?;
         let folder = self.member(member);
         let mut command = Command::new(self.folder.join("bin/claude"));
         command.args(&invocation.argv[1..]).env_clear().env("PATH", &self.path);

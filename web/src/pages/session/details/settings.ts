@@ -35,11 +35,11 @@ export function facts(spec: SessionSpec): Fact[] {
 
 function agentFacts({ agent }: SessionSpec): Fact[] {
   if (!agent) return [];
-  const found: Fact[] = [["Agent", agent.seat.agent]];
-  if (agent.seat.model) found.push(["Model", agent.seat.model]);
-  if (agent.seat.permissions) found.push(["Permissions", agent.seat.permissions.replaceAll("_", " ")]);
-  if (agent.seat.turns) found.push(["Max. turns", String(agent.seat.turns)]);
-  if (agent.seat.args?.length) found.push(["Arguments", agent.seat.args.join(" ")]);
+  const found: Fact[] = [["Agent", agent.settings.agent]];
+  if (agent.settings.model) found.push(["Model", agent.settings.model]);
+  if (agent.settings.permissions) found.push(["Permissions", agent.settings.permissions.replaceAll("_", " ")]);
+  if (agent.settings.turns) found.push(["Max. turns", String(agent.settings.turns)]);
+  if (agent.settings.args?.length) found.push(["Arguments", agent.settings.args.join(" ")]);
   if (!agent.interactive) found.push(["Retries", agent.retries ? `up to ${agent.retries}, on provider errors` : "none"]);
   return found;
 }

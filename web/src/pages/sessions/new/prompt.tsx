@@ -25,9 +25,9 @@ export function PromptFields({ form }: { form: Form }) {
             <select {...bound} class="input" value={draft.value.target} onChange={(event) => set("target", event.currentTarget.value)}>
               {members.length > 0 && (
                 <optgroup label="Members">
-                  {members.map(({ name, seat, busy_with }) => (
+                  {members.map(({ name, settings, busy_with }) => (
                     <option key={name} value={`member:${name}`}>
-                      {truncate(name, 40)} ({seat.agent}
+                      {truncate(name, 40)} ({settings.agent}
                       {busy_with === null ? "" : ", busy"})
                     </option>
                   ))}
