@@ -33,8 +33,8 @@ export type AskOptions = ClientEnvironment &
     signal?: AbortSignal | undefined;
   };
 
-/** Builds the API request. With `cancel_on_disconnect`, the prompt ends when no client waits for it. */
-function request(options: AskOptions, cancel_on_disconnect: boolean, parent: string | undefined): CreateRequest {
+/** Builds the API request. With `cancelOnDisconnect`, the prompt ends when no client waits for it. */
+function request(options: AskOptions, cancelOnDisconnect: boolean, parent: string | undefined): CreateRequest {
   const { prompt, member, agent, conversation, signal: _, cwd, env, ...others } = options;
   const { args, description, model, permissions, turns, retries, replay, retryWithinMs, ...rest } = others;
   const choice: ConversationChoice =
@@ -45,7 +45,7 @@ function request(options: AskOptions, cancel_on_disconnect: boolean, parent: str
         : { conversation: "resume", id: conversation.resume };
   const settings = { agent: agent ?? "", args, description, model, permissions, turns };
   const retrying = { retries: retries ?? DEFAULT_RETRIES, retryWithinMs: retryWithinMs ?? DEFAULT_RETRY_WITHIN_MS, replay };
-  const spec = { settings, member, conversation_choice: choice, cancel_on_disconnect, ...snake(retrying) };
+  const spec = { settings, member, conversation_choice: choice, cancel_on_disconnect: cancelOnDisconnect, ...snake(retrying) };
   const context = clientEnvironment({ cwd, env });
   return { parent, ...snake(rest), ...context, agent: spec, prompt };
 }

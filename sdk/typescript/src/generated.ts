@@ -56,8 +56,12 @@ export type AgentSettings = {
  * the spec; like the environment, it is passed on in memory and never stored with the session.
  */
 export type AgentSpec = {
+  /** Whether the session ends when the client disconnects. */
+  cancel_on_disconnect?: boolean | undefined;
   /** The conversation that this launch continues. Null: it starts a new one. */
   conversation?: string | null | undefined;
+  /** The requested conversation. */
+  conversation_choice?: ConversationChoice | undefined;
   /**
    * Whether the agent runs interactively on a terminal, without a prompt. Kennel does not judge
    * it.
@@ -77,10 +81,6 @@ export type AgentSpec = {
   retry_within_ms?: number | null | undefined;
   /** The agent program and its settings. */
   settings: AgentSettings;
-  /** Whether the session ends when the client disconnects. */
-  cancel_on_disconnect?: boolean | undefined;
-  /** The requested conversation. */
-  conversation_choice?: ConversationChoice | undefined;
 };
 
 /** A finished prompt. Field names are stable: fields are added, never renamed or removed. */
@@ -712,6 +712,8 @@ export type PlanPosition = {
 export type PlanRequest = {
   /** The name of the caller, for the event log. */
   by?: string | undefined;
+  /** Whether the daemon cancels the plan when the client disconnects. */
+  cancel_on_disconnect?: boolean | undefined;
   /** The directory for agents that name none, as exact bytes. */
   cwd: OsText;
   /** The environment of the agents, as in `CreateRequest`. */
@@ -724,8 +726,6 @@ export type PlanRequest = {
   pen?: PenKind | undefined;
   /** The plan, with all its prompts. */
   spec: PlanSpec;
-  /** Whether the daemon cancels the plan when the client disconnects. */
-  cancel_on_disconnect?: boolean | undefined;
   /** The umask of the agents. */
   umask?: number | undefined;
 };
@@ -734,14 +734,14 @@ export type PlanRequest = {
 export type PlanResumeRequest = {
   /** The name of the caller, for the event log. */
   by?: string | undefined;
+  /** Whether the daemon cancels the plan when the client disconnects. */
+  cancel_on_disconnect?: boolean | undefined;
   /** The environment of the agents, as in `PlanRequest`. */
   env?: Environment | undefined;
   /** The resource limits of the agents: resource, soft limit, hard limit. */
   limits?: Array<[number, number, number]> | undefined;
   /** Whether to repeat agents that may have run already. */
   replay?: boolean | undefined;
-  /** Whether the daemon cancels the plan when the client disconnects. */
-  cancel_on_disconnect?: boolean | undefined;
   /** The umask of the agents. */
   umask?: number | undefined;
 };
@@ -1913,9 +1913,9 @@ export interface Operations {
       reference: string;
     };
     query: {
-      format?: "json" | "sse" | undefined;
       /** Whether disconnecting from the stream cancels the prompt: for the client that asked and lost its daemon. */
       cancel_on_disconnect?: boolean | undefined;
+      format?: "json" | "sse" | undefined;
       /** Whether to wait until the prompt is over. */
       wait?: boolean | undefined;
     };

@@ -9,8 +9,8 @@ export interface PlanOptions extends ClientEnvironment {
   inputs?: Record<string, string> | undefined;
   /** The pen of its sessions. */
   pen?: PenKind | undefined;
-  /** Whether the plan is cancelled when no client waits for it with `cancel_on_disconnect`. */
-  cancel_on_disconnect?: boolean | undefined;
+  /** Whether the plan is cancelled when no client waits for it with `cancelOnDisconnect`. */
+  cancelOnDisconnect?: boolean | undefined;
   /** Cancels the plan. */
   signal?: AbortSignal | undefined;
 }
@@ -44,10 +44,10 @@ export class Plan implements AsyncDisposable {
     return (this.#view = await this.#transport.call("getPlan", { path: this.#path, signal }));
   }
 
-  /** Waits until the plan ends. With `cancel_on_disconnect`, it is cancelled if this process exits. */
-  async wait(options: { signal?: AbortSignal | undefined; cancel_on_disconnect?: boolean | undefined } = {}): Promise<PlanView> {
-    const { signal, cancel_on_disconnect } = options;
-    return (this.#view = await this.#transport.call("waitForPlan", { path: this.#path, query: { cancel_on_disconnect }, signal }));
+  /** Waits until the plan ends. With `cancelOnDisconnect`, it is cancelled if this process exits. */
+  async wait(options: { signal?: AbortSignal | undefined; cancelOnDisconnect?: boolean | undefined } = {}): Promise<PlanView> {
+    const { signal, cancelOnDisconnect } = options;
+    return (this.#view = await this.#transport.call("waitForPlan", { path: this.#path, query: { cancel_on_disconnect: cancelOnDisconnect }, signal }));
   }
 
   /** Stops all agents and returns the final state. */
@@ -57,10 +57,10 @@ export class Plan implements AsyncDisposable {
   }
 
   /** Runs the agents that are not done. With `replay`, also agents that may already have run. */
-  async resume(options: ClientEnvironment & { replay?: boolean; cancel_on_disconnect?: boolean } = {}): Promise<PlanView> {
-    const { replay = false, cancel_on_disconnect = false, ...context } = options;
+  async resume(options: ClientEnvironment & { replay?: boolean; cancelOnDisconnect?: boolean } = {}): Promise<PlanView> {
+    const { replay = false, cancelOnDisconnect = false, ...context } = options;
     const { env, umask } = clientEnvironment(context);
-    const body = { by: actor(), env, umask, replay, cancel_on_disconnect };
+    const body = { by: actor(), env, umask, replay, cancel_on_disconnect: cancelOnDisconnect };
     return (this.#view = await this.#transport.call("resumePlan", { path: this.#path, body }));
   }
 
@@ -84,9 +84,9 @@ export class Plans {
 
   /** Runs a plan. An abort while it starts cancels it. */
   async run(spec: PlanSpec, options: PlanOptions = {}): Promise<Plan> {
-    const { inputs = {}, pen = "auto", cancel_on_disconnect = false, signal, ...context } = options;
+    const { inputs = {}, pen = "auto", cancelOnDisconnect = false, signal, ...context } = options;
     signal?.throwIfAborted();
-    const body = { spec, inputs, pen, cancel_on_disconnect, by: actor(), ...clientEnvironment(context) };
+    const body = { spec, inputs, pen, cancel_on_disconnect: cancelOnDisconnect, by: actor(), ...clientEnvironment(context) };
     const running = this.#transport.call("runPlan", { body });
     const view = await unlessAborted(running, signal);
     if (view) return new Plan(this.#transport, view);

@@ -87,12 +87,12 @@ export class Session implements AsyncDisposable {
     return this.#transport.call("getUsage", { path: this.#path, signal });
   }
 
-  /** Waits until the session has ended and no process is left. With `cancel_on_disconnect`, it is stopped if this process exits. */
-  async wait(options: { signal?: AbortSignal | undefined; cancel_on_disconnect?: boolean | undefined } = {}): Promise<Outcome> {
-    const { signal, cancel_on_disconnect } = options;
+  /** Waits until the session has ended and no process is left. With `cancelOnDisconnect`, it is stopped if this process exits. */
+  async wait(options: { signal?: AbortSignal | undefined; cancelOnDisconnect?: boolean | undefined } = {}): Promise<Outcome> {
+    const { signal, cancelOnDisconnect } = options;
     // Report a failed stop to the caller.
     await this.#stopping;
-    this.#view = await this.#transport.call("waitForSession", { path: this.#path, query: { cancel_on_disconnect }, signal });
+    this.#view = await this.#transport.call("waitForSession", { path: this.#path, query: { cancel_on_disconnect: cancelOnDisconnect }, signal });
     await this.#stopping;
     this.#removeListener?.();
     const { exit_code: exitCode, exit, reason } = this.#view;

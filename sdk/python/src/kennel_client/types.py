@@ -62,8 +62,12 @@ class _AgentSpecRequired(TypedDict):
 class AgentSpec(_AgentSpecRequired, total=False):
     """An agent that a session runs: with a prompt, or interactively. The prompt itself is not part of the spec;
     like the environment, it is passed on in memory and never stored with the session."""
+    cancel_on_disconnect: bool
+    """Whether the session ends when the client disconnects."""
     conversation: str | None
     """The conversation that this launch continues. Null: it starts a new one."""
+    conversation_choice: ConversationChoice
+    """The requested conversation."""
     interactive: bool
     """Whether the agent runs interactively on a terminal, without a prompt. Kennel does not judge it."""
     member: str | None
@@ -78,10 +82,6 @@ class AgentSpec(_AgentSpecRequired, total=False):
     """How often to retry if the provider fails."""
     retry_within_ms: int | None
     """The time within which retries may start, in milliseconds. Null: no limit."""
-    cancel_on_disconnect: bool
-    """Whether the session ends when the client disconnects."""
-    conversation_choice: ConversationChoice
-    """The requested conversation."""
 
 
 class AnswerView(TypedDict):
@@ -684,6 +684,8 @@ class PlanRequest(_PlanRequestRequired, total=False):
     """A request to run a plan, with the environment of the client."""
     by: str
     """The name of the caller, for the event log."""
+    cancel_on_disconnect: bool
+    """Whether the daemon cancels the plan when the client disconnects."""
     env: Environment
     """The environment of the agents, as in `CreateRequest`."""
     inputs: Dict[str, str]
@@ -692,8 +694,6 @@ class PlanRequest(_PlanRequestRequired, total=False):
     """The resource limits of the agents: resource, soft limit, hard limit."""
     pen: PenKind
     """The kind of pen for its sessions."""
-    cancel_on_disconnect: bool
-    """Whether the daemon cancels the plan when the client disconnects."""
     umask: int
     """The umask of the agents."""
 
@@ -702,14 +702,14 @@ class PlanResumeRequest(TypedDict, total=False):
     """A request to resume a plan: agents without an answer are asked again."""
     by: str
     """The name of the caller, for the event log."""
+    cancel_on_disconnect: bool
+    """Whether the daemon cancels the plan when the client disconnects."""
     env: Environment
     """The environment of the agents, as in `PlanRequest`."""
     limits: List[Tuple[int, int, int]]
     """The resource limits of the agents: resource, soft limit, hard limit."""
     replay: bool
     """Whether to repeat agents that may have run already."""
-    cancel_on_disconnect: bool
-    """Whether the daemon cancels the plan when the client disconnects."""
     umask: int
     """The umask of the agents."""
 
@@ -890,7 +890,7 @@ class ReasonStopped(TypedDict):
 
 
 class ReasonClientGone(TypedDict):
-    """The client that it was cancel_on_disconnect to disconnected."""
+    """The client that it was tied to disconnected."""
     kind: Literal['client_gone']
 
 
