@@ -99,7 +99,6 @@ impl Agent {
         &BUILT_IN
     }
 
-    /// Returns the agent's name.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.kind {

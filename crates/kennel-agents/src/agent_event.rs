@@ -11,51 +11,40 @@ use serde::{Serialize, Serializer};
 pub enum AgentEvent<'a> {
     /// The conversation started, or changed.
     Conversation {
-        /// The id of the conversation.
         id: &'a str,
     },
     /// The agent wrote a part of its answer.
     Text {
-        /// The part.
         text: &'a str,
     },
     /// The agent reported a thought.
     Thinking {
-        /// The thought.
         text: &'a str,
     },
     /// The agent started a tool.
     ToolBegan {
         /// The id of this use; [`AgentEvent::ToolEnded`] has the same.
         id: &'a str,
-        /// The name of the tool.
         name: &'a str,
         /// A summary of its input, in one short line.
         about: String,
     },
-    /// A tool ended.
     ToolEnded {
-        /// The id of this use.
         id: &'a str,
-        /// Whether the tool failed.
         failed: bool,
     },
     /// The usage so far changed.
     Usage {
-        /// The usage so far.
         usage: TokenUsage,
     },
     /// The model provider failed, and the agent retries by itself.
     Retrying {
-        /// What failed.
         why: &'a str,
-        /// The delay before the retry.
         #[serde(rename = "after_ms", serialize_with = "millis")]
         after: Option<Duration>,
     },
     /// The agent reported something else that a person may want to know.
     Notice {
-        /// The message.
         text: &'a str,
     },
 }

@@ -27,18 +27,12 @@ pub enum EndedBy {
     /// It exceeded a time limit.
     TimedOut,
     /// Kennel ended it for another reason, such as a shutdown or the end of the session's parent.
-    Kennel {
-        /// The reason.
-        why: String,
-    },
+    Kennel { why: String },
 }
 
-/// The end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptEnd {
-    /// How its process ended.
     pub end: ProcessEnd,
-    /// Why it ended.
     pub ended_by: EndedBy,
 }
 
@@ -47,7 +41,6 @@ impl AttemptEnd {
         matches!(self.end, ProcessEnd::NotStarted(_))
     }
 
-    /// Returns the verdict on an attempt that Kennel ended.
     pub(crate) fn by_kennel(&self) -> Option<(VerdictKind, &str)> {
         match &self.ended_by {
             EndedBy::Itself => None,

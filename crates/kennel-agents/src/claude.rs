@@ -86,7 +86,6 @@ const PARTIAL: &[u8] = b"{\"type\":\"stream_event\"";
 
 #[derive(Debug, Default)]
 pub(crate) struct ClaudeFormat {
-    /// The usage of earlier messages.
     before: TokenUsage,
     /// The id of the current message, which has several lines, and its usage.
     message: (String, TokenUsage),

@@ -3,26 +3,19 @@
 /// The agents that need no description.
 pub(crate) const BUILT_IN: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
 
-/// Why an agent can't be used in this way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum AgentError {
-    /// There is no such agent, and it has no description.
     #[error("unknown agent {name:?}{}: expected {}, or an agent with a description", hint(name), BUILT_IN.join(", "))]
     UnknownAgent { name: String },
-    /// A built-in agent has a description.
     #[error("{name} is built in; choose another name for the agent that you describe")]
     BuiltIn { name: String },
-    /// The description is invalid.
     #[error("invalid description of agent {name:?}: {error}")]
     Description { name: String, error: DescriptionError },
-    /// The agent has no option for this setting.
     #[error("{agent} doesn't support {feature}; omit it, or set it in {agent}'s own configuration")]
     Unsupported { agent: String, feature: &'static str },
     /// The agent has no option for this setting when it runs in a terminal.
     #[error("{agent} supports {feature} only with a prompt, not in a terminal; omit it")]
     NotInteractive { agent: String, feature: &'static str },
-    /// The limit of turns is 0.
     #[error("invalid limit of 0 turns: expected at least 1; omit it for the agent's own limit")]
     NoTurns,
     /// A conversation id has the wrong form. It is checked before the launch, because some agents

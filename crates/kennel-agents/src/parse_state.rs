@@ -16,7 +16,6 @@ pub(crate) struct ParseState {
     pub(crate) usage: TokenUsage,
     pub(crate) turns: Option<u32>,
     pub(crate) tools: u32,
-    /// The latest text.
     pub(crate) answer: Option<String>,
     /// Whether the next text starts a new answer.
     pub(crate) next_text_is_new: bool,
@@ -52,10 +51,8 @@ pub(crate) enum ReportedOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentFailure {
     pub(crate) kind: VerdictKind,
-    /// The agent's own text.
     pub(crate) text: String,
     pub(crate) retry_after: Option<Duration>,
-    /// Where the agent reported it.
     pub(crate) source: EvidenceSource,
 }
 

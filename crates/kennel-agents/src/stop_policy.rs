@@ -6,7 +6,6 @@ use serde::Deserialize;
 /// grace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopPolicy {
-    /// The signal.
     pub signal: StopSignal,
     /// Whether every process in the pen gets it, and not only the program that was started.
     pub whole_tree: bool,

@@ -21,6 +21,8 @@
 //!
 //! All functions block. Each request has a connection of its own, so that the daemon notices when a [`Sent`] is dropped.
 
+#![warn(missing_docs)]
+
 mod api;
 mod client;
 mod error;

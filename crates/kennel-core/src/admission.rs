@@ -22,9 +22,7 @@ pub struct Caps {
 /// A limit for sessions with certain names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameCap {
-    /// The pattern of the names.
     pub pattern: Pattern,
-    /// The maximum number.
     pub most: u32,
 }
 
@@ -34,7 +32,6 @@ pub struct NameCap {
 pub struct Pattern(pub String);
 
 impl Pattern {
-    /// Returns whether a name matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         wildmatch::WildMatch::new(&self.0).matches(name)
@@ -102,9 +99,7 @@ impl SessionCounts {
 /// A session that wants to start.
 #[derive(Debug, Clone, Copy)]
 pub struct Applicant<'a> {
-    /// The name of the session.
     pub name: Option<&'a str>,
-    /// Whether it may be queued.
     pub may_queue: bool,
 }
 
@@ -114,14 +109,12 @@ pub struct Applicant<'a> {
 pub enum Admission {
     /// It may start.
     Admit,
-    /// It is queued.
     Queue {
         /// The position in the queue. 1 is next.
         place: usize,
         /// The limit that it waits for.
         over: LimitReached,
     },
-    /// It is refused.
     Refuse(LimitReached),
 }
 
@@ -133,35 +126,14 @@ fn are(figure: u32, which: &str, what: &str) -> String {
     }
 }
 
-/// A limit that is reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitReached {
-    /// The limit on live sessions.
     #[error("{}, and the limit is {limit}", are(*figure, "", "live"))]
-    Live {
-        /// The current number.
-        figure: u32,
-        /// The maximum number.
-        limit: u32,
-    },
-    /// The limit on concurrent launches.
+    Live { figure: u32, limit: u32 },
     #[error("{}, and the limit is {limit} at once", are(*figure, "", "being launched"))]
-    Launching {
-        /// The current number.
-        figure: u32,
-        /// The maximum number.
-        limit: u32,
-    },
-    /// The limit on sessions with certain names.
+    Launching { figure: u32, limit: u32 },
     #[error("{}, and the limit is {limit}", are(*figure, &format!(" with a name like {pattern:?}"), "live"))]
-    Name {
-        /// The pattern of the names.
-        pattern: String,
-        /// The current number.
-        figure: u32,
-        /// The maximum number.
-        limit: u32,
-    },
+    Name { pattern: String, figure: u32, limit: u32 },
 }
 
 /// Decides whether a session may start. The census counts queued sessions that could start now as

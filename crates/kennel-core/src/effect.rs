@@ -16,7 +16,6 @@ pub enum Effect {
     /// Create this resource, which is on record as owed. [`crate::Event::Made`] or
     /// [`crate::Event::MakeFailed`] follows, once nothing works on it any more.
     Make {
-        /// The resource.
         what: OwedKind,
         /// Whether an earlier launch had it and may have left it in place: then it is reused.
         again: bool,
@@ -52,10 +51,7 @@ pub enum Effect {
     /// owner, is not an error. If an earlier daemon left the launch, one of its processes may still
     /// be creating the resource. [`crate::Event::CleanedUp`], [`crate::Event::Kept`] or
     /// [`crate::Event::CleanUpFailed`] follows.
-    CleanUp {
-        /// The resource.
-        what: OwedKind,
-    },
+    CleanUp { what: OwedKind },
     /// The outcome is on record: the keeper may exit.
     Release,
     /// Send [`crate::Event::RetryDue`] after a while.

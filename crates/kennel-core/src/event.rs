@@ -11,54 +11,25 @@ pub enum Event {
     /// [`crate::Effect::Record`] gets exactly one answer: this event or [`Event::RecordFailed`].
     Recorded,
     /// The row could not be written.
-    RecordFailed {
-        /// The error.
-        why: String,
-    },
+    RecordFailed { why: String },
     /// The keeper has greeted and waits.
     KeeperReady,
     /// The session may leave the queue. See [`crate::World::next_in_queue`].
     TurnCame,
     /// A resource that the session needs exists.
-    Made {
-        /// The resource.
-        what: OwedKind,
-    },
+    Made { what: OwedKind },
     /// A resource could not be created. A part of it may exist, but nothing works on it any more.
-    MakeFailed {
-        /// The resource.
-        what: OwedKind,
-        /// The error.
-        why: String,
-    },
+    MakeFailed { what: OwedKind, why: String },
     /// No keeper could be started, and none will be.
-    KeeperNotStarted {
-        /// The error.
-        why: String,
-    },
+    KeeperNotStarted { why: String },
     /// The agent's process exists behind its gate.
-    Born {
-        /// The identity of the process.
-        identity: String,
-        /// The pid.
-        pid: i32,
-        /// The cgroup.
-        pen: Option<String>,
-    },
+    Born { identity: String, pid: i32, pen: Option<String> },
     /// The program runs.
     Opened,
     /// The launch failed or was called off: the program never ran, and the pen is empty.
-    LaunchFailed {
-        /// What failed.
-        code: LaunchFailure,
-        /// The error.
-        why: String,
-    },
+    LaunchFailed { code: LaunchFailure, why: String },
     /// The session is ready, by the requested sign. A late event changes nothing.
-    BecameReady {
-        /// What was observed.
-        how: String,
-    },
+    BecameReady { how: String },
     /// The session did not become ready in time.
     ReadyOverdue {
         /// The last observation in place of the sign.
@@ -67,10 +38,7 @@ pub enum Event {
     /// An authentic report of the agent: see [`crate::report::judge`].
     Reported(AgentReport),
     /// The agent's own process has ended; others in the pen may be left.
-    Exited {
-        /// The exit status.
-        exit: Exit,
-    },
+    Exited { exit: Exit },
     /// The keeper saw the pen empty.
     Gone {
         /// The exit status of the agent.
@@ -80,10 +48,7 @@ pub enum Event {
         reason: Option<Reason>,
     },
     /// These processes could not be ended so far.
-    StillAlive {
-        /// The processes.
-        survivors: Vec<Survivor>,
-    },
+    StillAlive { survivors: Vec<Survivor> },
     /// The keeper has died, or doesn't answer.
     KeeperLost,
     /// The result of [`crate::Effect::EndPen`].
@@ -93,37 +58,18 @@ pub enum Event {
     /// The result of [`crate::Effect::Probe`].
     Probed(Probe),
     /// This resource must also be removed, once the process tree is gone.
-    Owes {
-        /// The resource.
-        what: OwedKind,
-    },
+    Owes { what: OwedKind },
     /// A resource is removed, because it was owed, or later because a user no longer wants what was
     /// kept.
-    CleanedUp {
-        /// The resource.
-        what: OwedKind,
-    },
+    CleanedUp { what: OwedKind },
     /// A resource contains work and is kept. It is not owed any more.
-    Kept {
-        /// The resource.
-        what: OwedKind,
-        /// The work in it.
-        why: String,
-    },
+    Kept { what: OwedKind, why: String },
     /// A resource could not be removed so far.
-    CleanUpFailed {
-        /// The resource.
-        what: OwedKind,
-        /// The error.
-        why: String,
-    },
+    CleanUpFailed { what: OwedKind, why: String },
     /// It is time to retry whatever is unsettled: a probe, a cleanup, a record.
     RetryDue,
     /// A user gives up a lost session.
-    Forgotten {
-        /// The name of the caller.
-        by: String,
-    },
+    Forgotten { by: String },
     /// A new daemon has read this session from the register.
     Restored,
 }
@@ -154,7 +100,6 @@ impl Event {
 pub struct StopIntent {
     /// The time between TERM and KILL. `None`: the session's own.
     pub grace: Option<Duration>,
-    /// The reason.
     pub reason: Reason,
 }
 
@@ -167,20 +112,11 @@ pub enum PenEnd {
         exit: Option<Exit>,
     },
     /// Processes are left; retry.
-    StillAlive {
-        /// The processes.
-        survivors: Vec<Survivor>,
-    },
+    StillAlive { survivors: Vec<Survivor> },
     /// It is not possible any more to see whether a process is left.
-    Unobservable {
-        /// The reason.
-        why: String,
-    },
+    Unobservable { why: String },
     /// The attempt failed, which proves nothing; retry.
-    Failed {
-        /// The error.
-        why: String,
-    },
+    Failed { why: String },
 }
 
 /// What a probe found of a launch of an earlier daemon.
@@ -189,21 +125,11 @@ pub enum Probe {
     /// The keeper is alive and waits for the order to launch.
     Waiting,
     /// The keeper is alive, and its process waits behind the gate.
-    Gated {
-        /// The identity of the process.
-        identity: String,
-        /// The pid.
-        pid: i32,
-        /// The cgroup.
-        pen: Option<String>,
-    },
+    Gated { identity: String, pid: i32, pen: Option<String> },
     /// The keeper is alive. The program runs, or has exited and left other processes.
     Running {
-        /// The identity of the process.
         identity: String,
-        /// The pid.
         pid: i32,
-        /// The cgroup.
         pen: Option<String>,
         /// Whether the keeper is already ending it.
         ending: bool,
@@ -225,8 +151,5 @@ pub enum Probe {
     /// The machine was restarted, or the pid namespace is gone: no process can be left.
     Rebooted,
     /// The probe failed, which proves nothing.
-    Failed {
-        /// The error.
-        why: String,
-    },
+    Failed { why: String },
 }

@@ -195,7 +195,6 @@ impl Session {
         self.phase >= Phase::Reaped
     }
 
-    /// Returns whether it should end.
     #[must_use]
     pub fn is_stop_wanted(&self) -> bool {
         matches!(self.wanted, DesiredState::Stopped { .. })

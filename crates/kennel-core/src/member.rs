@@ -8,13 +8,11 @@ use serde::{Deserialize, Serialize};
 /// A named agent. Whether it is busy is not recorded: it is busy while one of its sessions is live.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// The name.
     pub name: String,
     /// The agent program and its settings.
     pub settings: AgentSettings,
     /// The directory that it works in.
     pub cwd: String,
-    /// The latest conversation.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub conversation: Option<String>,
     /// The usage of all its prompts so far.
@@ -24,7 +22,6 @@ pub struct Member {
     /// increase counts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub told: TokenUsage,
-    /// The number of judged attempts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub attempts: u64,
     /// The verdict of the latest attempt.
@@ -41,9 +38,7 @@ pub struct Member {
 /// The verdict of a member's latest attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastVerdict {
-    /// The launch.
     pub session: SessionId,
-    /// The verdict.
     pub kind: VerdictKind,
     /// When it was judged, in milliseconds since 1970.
     pub at_ms: u64,

@@ -12,11 +12,8 @@ use crate::world::World;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reported {
-    /// Whether it is working.
     pub activity: Option<AgentActivity>,
-    /// The title of its work.
     pub title: Option<Title>,
-    /// The progress of its work.
     pub progress: Option<Percent>,
 }
 
@@ -35,40 +32,25 @@ impl Reported {
     }
 }
 
-/// The credentials of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportCredentials<'a> {
     /// The session's id, or that of one of its launches.
     pub session: &'a str,
-    /// The secret of the launch.
     pub token: Option<&'a str>,
 }
 
-/// Why a report is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportRefusal {
-    /// The report has no token.
     #[error("a report needs the token of its launch, which is in the agent's environment")]
     NoToken,
-    /// The session is unknown.
     #[error("there is no session {0:?}")]
     UnknownSession(String),
-    /// The launch has ended, or is being stopped.
     #[error("the launch {launch} has ended or is being stopped: it is too late for a report")]
-    Spent {
-        /// The launch of the token.
-        launch: SessionId,
-    },
-    /// The launch was not granted yet.
+    Spent { launch: SessionId },
     #[error("the launch {launch} has not begun")]
-    TooEarly {
-        /// The launch of the token.
-        launch: SessionId,
-    },
-    /// The token belongs to another session.
+    TooEarly { launch: SessionId },
     #[error("the token belongs to another session, not to {0:?}")]
     Foreign(String),
-    /// The token belongs to no recorded launch.
     #[error("the token belongs to no launch that is on record")]
     UnknownToken,
 }

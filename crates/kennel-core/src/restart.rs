@@ -13,7 +13,6 @@ use crate::session::Session;
 
 /// The pause before the first restart. It doubles with each further one.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 /// A launch that ran this long was healthy: the next pause is the shortest again.
 const HEALTHY: Duration = Duration::from_secs(10 * 60);
@@ -21,7 +20,6 @@ const HEALTHY: Duration = Duration::from_secs(10 * 60);
 /// The number of automatic restarts since a user last launched the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 pub struct Restarts {
-    /// All restarts.
     pub total: u32,
     /// Restarts since a healthy launch.
     pub in_a_row: u32,
@@ -39,15 +37,12 @@ impl Restarts {
 /// The facts about the newest launch of a session, once it is cleaned up.
 #[derive(Debug, Clone, Copy)]
 pub struct RestartFacts<'a> {
-    /// The policy.
     pub policy: Restart,
     /// Whether the policy also applies to a launch that may have run.
     pub unknown_too: bool,
-    /// The restarts so far.
     pub restarts: Restarts,
     /// Whether a stop called off further launches.
     pub called_off: bool,
-    /// Why it ended.
     pub reason: Option<&'a Reason>,
     /// The exit status of the agent.
     pub exit: Option<&'a Exit>,
@@ -71,37 +66,27 @@ impl<'a> RestartFacts<'a> {
     }
 }
 
-/// Why a session is not restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoRestartReason {
-    /// There is no restart policy.
     #[error("it has no restart policy")]
     NoPolicy,
-    /// It has not ended.
     #[error("it has not ended")]
     NotEnded,
-    /// The agent exited with 0.
     #[error("it succeeded")]
     Succeeded,
     /// A caller, or the end of something that it depends on, stopped it.
     #[error("it was stopped")]
     Wanted,
-    /// It exceeded a time limit.
     #[error("it exceeded a time limit, after which it is never restarted")]
     Time,
-    /// The machine was restarted.
     #[error("it was lost in the restart of the machine")]
     Rebooted,
-    /// A user gave it up.
     #[error("it was given up; Kennel did not see it end")]
     Forgotten,
-    /// It may have run.
     #[error("it may have run, with an unknown result")]
     Unknown,
-    /// A later launch exists.
     #[error("it was already launched again")]
     Superseded,
-    /// The maximum number of restarts is reached.
     #[error("it reached its maximum number of restarts")]
     Exhausted,
 }

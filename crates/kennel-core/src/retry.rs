@@ -23,7 +23,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 pub struct RetryFacts<'a> {
     /// The request, with the conversation that this launch continued.
     pub agent: &'a AgentSpec,
-    /// The result of the launch.
     pub judged: &'a Judged,
     /// The number of launches, including this one.
     pub attempts: u32,
@@ -45,43 +44,31 @@ pub struct RetryFacts<'a> {
 /// A retry: another launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// The pause before it.
     pub after: Duration,
     /// Whether it starts a new conversation, because the one that the attempt continued is gone.
     pub fresh: bool,
 }
 
-/// Why a prompt is not retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum NoRetryReason {
-    /// It was answered.
     #[error("it succeeded")]
     Succeeded,
-    /// A retry would not help.
     #[error("a failure of this kind is not retried")]
     NotThatKind,
-    /// The requested conversation is gone.
     #[error("the requested conversation is gone, and no other takes its place")]
     ExplicitConversation,
-    /// A new conversation was already started.
     #[error("a new conversation was already started in place of one that is gone")]
     StaleTwice,
-    /// It ran tools.
     #[error("it already did work, and a repetition was not requested")]
     DidWork,
-    /// It may have run tools.
     #[error("it may have done work, and a repetition was not requested")]
     MayHaveRun,
-    /// The maximum number of retries is reached.
     #[error("it reached its maximum number of retries")]
     TooOften,
-    /// The next retry would start too late.
     #[error("the next retry would start later than allowed")]
     TooLong,
-    /// No launch follows one that can't be cleaned up.
     #[error("its resources could not be removed")]
     NotCleaned,
-    /// A stop called off further launches.
     #[error("it was stopped")]
     CalledOff,
 }

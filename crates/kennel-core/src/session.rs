@@ -15,15 +15,10 @@ use crate::restart::Restarts;
 /// has several of these; see [`crate::World::relaunch`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// The id of this launch.
     pub id: SessionId,
-    /// The request.
     pub spec: SessionSpec,
-    /// The desired state.
     pub wanted: DesiredState,
-    /// The phase, as last observed.
     pub phase: Phase,
-    /// The process of this launch.
     pub launch: Launch,
     /// Why it ended, or is about to.
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -41,16 +36,12 @@ pub struct Session {
     /// The resources that are kept because they contain work.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub kept: Vec<KeptItem>,
-    /// Whether it is ready.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ready: ReadyState,
-    /// The agent's latest reports.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub reported: Reported,
-    /// The number of automatic restarts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub restarts: Restarts,
-    /// Whether another launch follows.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub relaunch: RelaunchState,
     /// The order in the queue, while it is [`Phase::Queued`]: the lowest is next.
@@ -84,11 +75,9 @@ pub enum DesiredState {
 /// One attempt at a session's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
-    /// The secret of the launch.
     pub token: LaunchToken,
     /// Whether a durable row allows this launch.
     pub recorded: bool,
-    /// Whether the keeper has greeted.
     pub keeper_ready: bool,
     /// Whether the keeper was told to open the gate: from then on the program may have run. Also
     /// set for a launch of an earlier daemon, unless a stop is on its record: that daemon may have
@@ -96,9 +85,7 @@ pub struct Launch {
     pub granted: bool,
     /// The identity of the agent's process, as text.
     pub identity: Option<String>,
-    /// The pid, for people.
     pub pid: Option<i32>,
-    /// The directory of the cgroup.
     pub pen: Option<String>,
 }
 
@@ -109,7 +96,6 @@ pub struct LostBecause(pub String);
 /// A daemon's operations in progress for a session: at most one of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Underway {
-    /// The durable record.
     pub writing: Writing,
     /// The probe of a launch whose keeper is not connected.
     pub look: ProbeState,
@@ -117,9 +103,7 @@ pub struct Underway {
     pub failed_probes: u8,
     /// The resources that are being removed.
     pub cleaning: Vec<OwedKind>,
-    /// Whether a retry is scheduled.
     pub retry_armed: bool,
-    /// Whether the keeper was released.
     pub released: bool,
     /// Whether a resource is being created.
     pub making: bool,
@@ -137,7 +121,6 @@ pub enum Writing {
     Settled,
     /// A row is being written.
     UnderWay {
-        /// The phase in that row.
         phase: Phase,
         /// Whether more has happened since, so that another row must follow.
         outdated: bool,

@@ -27,7 +27,6 @@ pub use sessions::Revision;
 
 use sessions::Sessions;
 
-/// Effects, each with its session.
 type Effects = Vec<(SessionId, Effect)>;
 
 /// All sessions and members of a home.
@@ -41,52 +40,38 @@ pub struct World {
     draining: bool,
 }
 
-/// Why a new session is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdmitError {
-    /// The daemon shuts down.
     #[error("the daemon is shutting down and accepts no new sessions")]
     Draining,
-    /// The id is in use.
     #[error("session {0} already exists")]
     IdTaken(SessionId),
-    /// The name is in use.
     #[error("the name {name:?} is taken by session {by}, which has not ended")]
     NameTaken {
-        /// The name.
         name: String,
         /// The live session that has it.
         by: SessionId,
     },
-    /// The key is in use: see [`World::by_key`].
     #[error("the key {key:?} belongs to session {by}, which has not ended")]
     KeyTaken {
-        /// The key.
         key: String,
         /// The live session that has it.
         by: SessionId,
     },
-    /// The parent is unknown.
     #[error("unknown parent session {0}")]
     ParentUnknown(SessionId),
-    /// The parent has ended, or is being stopped.
     #[error("the parent session {0} has ended or is being stopped")]
     ParentEnded(SessionId),
 }
 
-/// Why a session was not removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoveSessionError {
-    /// The session is unknown.
     #[error("there is no session {0}")]
     Unknown(SessionId),
-    /// Kennel still owns it.
     #[error("session {0} has not ended, or its cleanup is not complete")]
     Live(SessionId),
-    /// Its keeper still waits until the outcome is recorded.
     #[error("the outcome of session {0} is not recorded yet")]
     Unrecorded(SessionId),
-    /// Another launch follows.
     #[error("session {0} is about to be launched again; stop it first")]
     RelaunchPending(SessionId),
     /// It is the latest launch of a session, from which the ids of later ones are derived.

@@ -96,7 +96,6 @@ impl ApiErrorKind {
 }
 
 impl ApiError {
-    /// Creates an error of any kind.
     pub fn new(kind: ApiErrorKind, message: impl ToString) -> Self {
         Self { kind, message: message.to_string(), hint: None }
     }
@@ -145,7 +144,6 @@ impl ApiError {
         self
     }
 
-    /// The code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.kind.describe().0

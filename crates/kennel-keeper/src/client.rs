@@ -23,10 +23,8 @@ const BACKLOG: i32 = 1024;
 /// Why a message was not sent or received.
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperClientError {
-    /// The connection is closed.
     #[error("the connection is closed")]
     Closed,
-    /// The peer does not read, so its queue is full.
     #[error("the peer does not read")]
     Full,
     /// The peer sent a malformed message.
@@ -59,7 +57,6 @@ impl KeeperClient {
 }
 
 impl YardClient {
-    /// Connects to the yard of this home.
     pub fn connect(home: &Path) -> io::Result<Self> {
         connect(home, YARD_SOCKET).map(Self::over)
     }

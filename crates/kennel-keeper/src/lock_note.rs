@@ -26,12 +26,10 @@ pub struct KeeperNote {
     pub pen: Option<NotedPen>,
 }
 
-/// The pen in a note.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NotedPen {
     /// A pen without a cgroup.
     Subtree,
-    /// A pen with this cgroup.
     Cgroup(PathBuf),
 }
 

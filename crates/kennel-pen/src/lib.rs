@@ -42,6 +42,8 @@
 //! [`EndOutcome::StillAlive`] lists the processes that can't be ended, with the reason; the pen still owns them.
 //! Every wait takes a deadline. A launch that fails leaves nothing, and its error names the call or the file.
 
+#![warn(missing_docs)]
+
 mod cgroup;
 mod command;
 mod controllers;

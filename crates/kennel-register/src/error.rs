@@ -10,39 +10,32 @@ use crate::schema::VERSION;
 
 /// The register was not opened. No file was changed or removed.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum OpenRegisterError {
-    /// It is damaged, or not a database.
     #[error(
         "the register {} is damaged: {why}; list and stop its sessions with `kennel rescue`; to start a new register, move it away together with its -wal file",
         path.display()
     )]
     Damaged { path: PathBuf, why: String },
-    /// Another version of Kennel wrote it.
     #[error(
         "the register {} has schema version {version}, but this version of Kennel needs {VERSION}; use the Kennel version that wrote it, or stop its sessions with `kennel rescue` and move the register away",
         path.display()
     )]
     OtherVersion { path: PathBuf, version: i64 },
-    /// Another program wrote it.
     #[error(
         "{} is the database of another program; move it away to start a new register; `kennel rescue` works without a register",
         path.display()
     )]
     Foreign { path: PathBuf },
-    /// Another process holds a lock on it.
     #[error(
         "the register {} is locked by another process; close the program that uses it (a database browser, a backup; `fuser` shows it) and try again; `kennel rescue` works without the register",
         path.display()
     )]
     Locked { path: PathBuf },
-    /// The file or its folder is not writable.
     #[error(
         "the register {} is not writable: {why}; make the file and its folder writable for this user; `kennel rescue` works without the register",
         path.display()
     )]
     Unwritable { path: PathBuf, why: String },
-    /// A folder or a broken link has the register's name.
     #[error(
         "{} is not a regular file, so it can't be the register; move it away; `kennel rescue` works without the register",
         path.display()
@@ -58,19 +51,16 @@ pub enum OpenRegisterError {
         /// The file that was found without it.
         companion: PathBuf,
     },
-    /// The disk is full, and there is no register yet.
     #[error(
         "the disk is full: can't open the register {} ({why}); free some space and try again; `kennel rescue` works without the register",
         path.display()
     )]
     Full { path: PathBuf, why: String },
-    /// The home is on a network file system.
     #[error(
         "{} is on a network file system ({kind}), which doesn't support the locks of the register; choose a home on a local disk with --home or KENNEL_HOME",
         folder.display()
     )]
     Network { folder: PathBuf, kind: String },
-    /// Another error.
     #[error(
         "can't open the register {}: {why}; `kennel rescue` works without the register",
         path.display()
@@ -101,30 +91,24 @@ impl OpenRegisterError {
 
 /// A write failed. The register stays open, and later writes try again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum WriteError {
-    /// The disk is full.
     #[error("not recorded: the disk of {} is full ({why}); free some space", path.display())]
     Full { path: PathBuf, why: String },
-    /// The file or its folder is not writable.
     #[error(
         "not recorded: {} is not writable ({why}); make the file and its folder writable",
         path.display()
     )]
     Unwritable { path: PathBuf, why: String },
-    /// Another process holds a lock on it.
     #[error(
         "not recorded: {} is locked by another process; close the program that uses it (`fuser` shows it)",
         path.display()
     )]
     Locked { path: PathBuf },
-    /// It is damaged.
     #[error(
         "not recorded: {} is damaged ({why}); stop the daemon and move the file away together with its -wal file",
         path.display()
     )]
     Damaged { path: PathBuf, why: String },
-    /// The file was removed, or another file has its name.
     #[error(
         "not recorded: {} was removed or replaced while in use; restore it, or restart the daemon",
         path.display()
@@ -133,16 +117,13 @@ pub enum WriteError {
         /// The file that is no longer the same.
         path: PathBuf,
     },
-    /// The write is committed, but could not be flushed.
     #[error(
         "recorded, but not safe from a power cut: flushing {} failed ({why}); check the disk in the kernel's log",
         path.display()
     )]
     NotFlushed { path: PathBuf, why: String },
-    /// The register is closed.
     #[error("not recorded: the register is closed; start the daemon again")]
     Closed,
-    /// Another error.
     #[error("not recorded: can't write {} ({why}); see the daemon's log", path.display())]
     Other { path: PathBuf, why: String },
 }
@@ -177,13 +158,10 @@ impl From<OpenRegisterError> for WriteError {
     }
 }
 
-/// Reading events failed.
 #[derive(Debug, thiserror::Error)]
 #[error("can't read events from {}: {why}", path.display())]
 pub struct ReadError {
-    /// The register's file.
     pub path: PathBuf,
-    /// What failed.
     pub why: String,
 }
 

@@ -7,7 +7,6 @@ use kennel_core::plan::{Inputs, PlanState};
 use kennel_types::plan::PlanSpec;
 use kennel_types::{EventView, PenKind, SessionId};
 
-/// A session as it is on record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
     /// Its state, the launch token included.
@@ -19,21 +18,16 @@ pub struct SessionRecord {
 /// A run of a plan as it is on record.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PlanRecord {
-    /// The id of this run.
     pub id: SessionId,
-    /// The plan itself.
     pub spec: PlanSpec,
-    /// The values of its inputs.
     pub inputs: Inputs,
     /// The working folder of agents that have none of their own.
     pub cwd: String,
     /// The kind of pen its sessions get.
     pub pen: PenKind,
-    /// The progress of its steps.
     pub state: PlanState,
     /// Whether it is cancelled when the client that requested it disconnects.
     pub cancel_on_disconnect: bool,
-    /// The user that requested it.
     pub asked_by: String,
     /// When it was requested, in milliseconds since 1970.
     pub created_ms: u64,
@@ -41,7 +35,6 @@ pub struct PlanRecord {
     pub begun_ms: u64,
     /// The running time since then. It excludes suspend and times without a daemon.
     pub spent_ms: u64,
-    /// When it ended.
     pub ended_ms: Option<u64>,
 }
 
@@ -79,9 +72,7 @@ pub struct NewEvent {
     pub time_ms: u64,
     /// The session; `None` for an event of the daemon itself.
     pub session: Option<SessionId>,
-    /// The kind of event.
     pub kind: String,
-    /// Why it happened.
     pub cause: String,
     /// The user that requested it, if one did.
     pub by: Option<String>,
@@ -115,7 +106,6 @@ pub struct CommitReport {
 pub struct EventQuery {
     /// Only events with a greater sequence number.
     pub since: u64,
-    /// Only events of this session.
     pub session: Option<SessionId>,
     /// The maximum number of events; the oldest ones are returned.
     pub limit: usize,
@@ -124,7 +114,6 @@ pub struct EventQuery {
 /// Events, with the start of the event log at that moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventPage {
-    /// The selected events, oldest first.
     pub events: Vec<EventView>,
     /// The sequence number of the oldest event on record; `None` if there are no events.
     pub oldest: Option<u64>,
@@ -133,7 +122,6 @@ pub struct EventPage {
 /// How many records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// The maximum number of events.
     pub max_events: u64,
     /// The maximum number of cleaned sessions.
     pub max_ended_sessions: u64,
@@ -142,7 +130,6 @@ pub struct Retention {
 /// The result of applying a [`Retention`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retained {
-    /// How many events were deleted.
     pub dropped_events: u64,
     /// Sessions beyond the limit, earliest end first. They are still on record: the caller removes
     /// their folders, then calls [`Register::remove`](crate::Register::remove).

@@ -46,9 +46,7 @@ struct RegisterShared {
 /// The result of [`Register::open`].
 #[derive(Debug)]
 pub struct OpenedRegister {
-    /// The handle.
     pub register: Register,
-    /// All members.
     pub members: Vec<Member>,
     /// All plans, oldest first.
     pub plans: Vec<PlanRecord>,

@@ -77,7 +77,6 @@ pub(crate) fn plans(connection: &Connection) -> Result<Vec<PlanRecord>, LoadErro
     load(connection, "SELECT id, plan FROM plans ORDER BY id", |row| from_json("plan", row))
 }
 
-/// Loads all members.
 pub(crate) fn members(connection: &Connection) -> Result<Vec<Member>, LoadError> {
     let sql = "SELECT name, member FROM members ORDER BY name";
     load(connection, sql, |row| from_json("member", row))

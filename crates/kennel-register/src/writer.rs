@@ -75,7 +75,6 @@ pub(crate) struct Backlog {
     events: VecDeque<NewEvent>,
     /// How many events were discarded because there were too many.
     lost: u64,
-    /// Whether the last write failed.
     failing: bool,
     retentions: VecDeque<PendingRetention>,
 }

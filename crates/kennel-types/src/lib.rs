@@ -3,6 +3,8 @@
 //!
 //! The daemon, its clients, the keeper and the agents share them; `kennel-core` decides by them.
 
+#![warn(missing_docs)]
+
 mod agent;
 pub mod api;
 mod id;

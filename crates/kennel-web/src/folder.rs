@@ -8,7 +8,6 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::{Asset, content_type};
 
-/// Why a file can't be read.
 #[derive(Debug, thiserror::Error)]
 #[error("can't read {path}")]
 pub struct ReadAssetError {

@@ -19,7 +19,6 @@ pub enum BranchOutcome {
     NotOurs,
     /// It doesn't exist any more.
     Absent,
-    /// It was deleted.
     Deleted {
         /// Its last commit.
         tip: String,

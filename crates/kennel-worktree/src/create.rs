@@ -20,7 +20,6 @@ use crate::plan::{FreeSpace, checkout_size};
 use crate::process::ProcessOutput;
 use crate::record::WorktreeRecord;
 
-/// A worktree that was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedWorktree {
     /// Its folder.
@@ -39,23 +38,18 @@ pub struct CreatedWorktree {
 
 /// A worktree was not created. [`remove`](crate::remove) removes any parts of it.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum CreateWorktreeError {
-    /// Another program created the branch after the plan.
     #[error(
         "the branch {branch} was created by another program in the meantime; choose another name"
     )]
     BranchTaken { branch: String },
-    /// The repository was removed or moved after the plan.
     #[error("the repository {path} does not exist any more")]
     NoRepository { path: PathBuf },
     /// Another program created a file or folder at its path after the plan.
     #[error("{path} already exists and is not a worktree of git; move it away")]
     Taken { path: PathBuf },
-    /// The user or another program changed it.
     #[error("can't create the worktree {path} in its state {state:?}")]
     State { path: PathBuf, state: DiskState },
-    /// The disk is full.
     #[error("the disk of {path} is full: {message}; free some space")]
     DiskFull { path: PathBuf, message: String },
     /// One of Kennel's own files or folders could not be created or removed.

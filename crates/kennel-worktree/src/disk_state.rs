@@ -24,7 +24,6 @@ pub enum DiskState {
     Absent,
     /// Its creation was interrupted. No session has run in it.
     Unfinished,
-    /// All.
     Complete,
     /// Its removal was decided, and has begun.
     BeingRemoved,
@@ -33,7 +32,6 @@ pub enum DiskState {
     /// The folder and its parent are missing, for example because a disk is not mounted. Git's
     /// entry exists, or the repository is missing too.
     ParentGone,
-    /// It was moved to this path.
     Moved(PathBuf),
     /// Its folder now belongs to another repository.
     Replaced,
@@ -43,7 +41,6 @@ pub enum DiskState {
     RepositoryGone,
 }
 
-/// A file or folder could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("can't read {path}")]
 pub struct ReadPathError {

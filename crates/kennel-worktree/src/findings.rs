@@ -9,7 +9,6 @@ use crate::disk_state::DiskState;
 pub struct Findings {
     /// What exists on the disk.
     pub state: DiskState,
-    /// The uncommitted changes.
     pub changes: UncommittedChanges,
     /// The git operation in progress.
     pub operation: Option<Operation>,
@@ -24,7 +23,6 @@ pub struct Findings {
     pub own_refs: u64,
 }
 
-/// Uncommitted changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UncommittedChanges {
     /// Files with changes in the index.
@@ -46,7 +44,6 @@ pub struct UncommittedChanges {
 }
 
 impl UncommittedChanges {
-    /// Returns whether there are no changes.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.count() == 0 && !self.more
@@ -63,31 +60,24 @@ impl UncommittedChanges {
 /// A git operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// A merge.
     Merge,
     /// A rebase, or `git am`.
     Rebase,
-    /// A cherry-pick.
     CherryPick,
-    /// A revert.
     Revert,
-    /// A bisection.
     Bisect,
 }
 
 /// The commits that would be lost with a worktree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LostCommits {
-    /// Their number.
     pub count: u64,
     /// The newest ones.
     pub newest: Vec<Commit>,
 }
 
-/// A commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Its id.
     pub id: String,
     /// The first line of its message.
     pub subject: String,

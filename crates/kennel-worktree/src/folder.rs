@@ -21,12 +21,9 @@ const MAX_DEPTH: usize = 32;
 
 /// A folder could not be removed completely.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum FolderError {
-    /// It contains a mount.
     #[error("can't remove a folder with a mount in it; unmount {mount}")]
     Mount { mount: PathBuf },
-    /// A file or folder in it can't be removed.
     #[error("can't remove {path}")]
     Remove { path: PathBuf, source: io::Error },
 }

@@ -54,7 +54,6 @@ pub(crate) const MIN_VERSION: (u32, u32) = (2, 33);
 pub struct GitLimits {
     /// For creating a worktree: a full checkout, with the user's hooks and filters.
     pub create: Duration,
-    /// For any other call.
     pub call: Duration,
     /// For waiting for another call for the same worktree, and for git's own locks.
     pub locks: Duration,
@@ -92,23 +91,17 @@ pub struct Git {
 
 /// A call of git failed. None of its processes is left.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum GitError {
-    /// There is no git.
     #[error("git was not found in PATH; install it, or start without a worktree")]
     Missing,
-    /// It could not be started, or its output could not be read.
     #[error("can't run git")]
     Run(#[source] io::Error),
-    /// It exceeded its time limit, and was ended.
     #[error(
         "`git {what}` exceeded its time limit of {limit:?}; a hook or a filter may hang, or the disk is slow"
     )]
     TimedOut { what: String, limit: Duration },
-    /// The caller cancelled it.
     #[error("`git {what}` was cancelled")]
     Cancelled { what: String },
-    /// It exited with an error.
     #[error("`git {what}` failed: {message}")]
     Failed {
         what: String,
@@ -116,7 +109,6 @@ pub enum GitError {
         code: Option<i32>,
         message: String,
     },
-    /// Its output is invalid or too long.
     #[error("`git {what}` printed invalid output: {answer}")]
     InvalidOutput { what: String, answer: String },
 }
@@ -137,7 +129,6 @@ impl GitError {
             || matches!(self, Self::Failed { message, .. } if saw_incomplete_entry(message))
     }
 
-    /// Returns whether the disk was full.
     pub(crate) fn is_full_disk(&self) -> bool {
         const SIGNS: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
         self.mentions(&SIGNS)
@@ -212,7 +203,6 @@ impl Git {
         }
     }
 
-    /// Returns the version of git.
     pub(crate) fn version(&self) -> Result<(u32, u32), GitError> {
         let answer = self.read("version").text()?;
         parse_version(&answer)
@@ -386,7 +376,6 @@ impl RetryDelays {
         Self { deadline, next: Duration::from_millis(10) }
     }
 
-    /// Waits, and returns whether to retry.
     pub(crate) fn wait(&mut self) -> bool {
         const MAX_DELAY: Duration = Duration::from_millis(500);
         if Instant::now() + self.next >= self.deadline {

@@ -9,7 +9,6 @@ use crate::findings::{Findings, NestedWorth, Operation, UncommittedChanges};
 /// Why a worktree is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeepReason {
-    /// Uncommitted changes.
     Changes(UncommittedChanges),
     /// A git operation in progress.
     Operation(Operation),
@@ -21,7 +20,6 @@ pub enum KeepReason {
     Nested(PathBuf, NestedWorth),
     /// References that only this worktree has.
     OwnRefs(u64),
-    /// It was moved to this path.
     Moved(PathBuf),
     /// Its folder now belongs to another repository.
     Replaced,

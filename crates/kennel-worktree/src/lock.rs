@@ -28,14 +28,11 @@ pub(crate) enum MissingLock {
 
 /// The lock was not taken.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum LockError {
-    /// Another process holds it.
     #[error(
         "another call, or the git that it started, is still running ({path} is locked); try again"
     )]
     Busy { path: PathBuf },
-    /// The lock file can't be opened or created.
     #[error("can't lock {path}")]
     Open { path: PathBuf, source: io::Error },
 }

@@ -12,7 +12,6 @@ use crate::disk_state::ReadPathError;
 use crate::git::{Git, GitError, MIN_VERSION};
 use crate::record::WorktreeRecord;
 
-/// A request for a worktree.
 #[derive(Debug, Clone, Copy)]
 pub struct WorktreeRequest<'a> {
     /// The user's current folder: in a checkout, or a bare repository.
@@ -53,56 +52,41 @@ pub enum Checkout {
 
 /// A worktree can't be planned. Nothing was created.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages show what the fields are")]
 pub enum PlanWorktreeError {
-    /// The folder is not in a repository.
     #[error("{folder} is not in a git repository; start in one, or without a worktree")]
     NotARepository { folder: PathBuf },
-    /// The folder doesn't exist or can't be read.
     #[error("can't read the folder {folder}")]
     Folder { folder: PathBuf, source: std::io::Error },
-    /// Another user owns the repository, and git doesn't trust it.
     #[error("git does not trust the repository at {folder}: {message}")]
     DubiousOwner {
         folder: PathBuf,
         /// Git's message, with what to do.
         message: String,
     },
-    /// The repository has no commit.
     #[error("the repository {repo} has no commit yet; a worktree needs one")]
     NoCommit { repo: PathBuf },
-    /// Git is too old.
     #[error("git {}.{} is too old: at least {}.{} is needed", found.0, found.1, MIN_VERSION.0, MIN_VERSION.1)]
     GitTooOld { found: (u32, u32) },
-    /// Git doesn't allow this name.
     #[error("invalid branch name {branch:?}; see `git help check-ref-format`")]
     BranchName { branch: String },
-    /// The branch is checked out elsewhere; two sessions never share a worktree.
     #[error(
         "the branch {branch} is checked out at {at}; choose another one, or omit it for a new one"
     )]
     BranchInUse { branch: String, at: PathBuf },
-    /// The name conflicts with that of an existing branch.
     #[error(
         "can't create the branch {branch} while the branch {other} exists; choose another name"
     )]
     BranchConflict { branch: String, other: String },
-    /// A first commit was given for an existing branch.
     #[error("the branch {branch} exists, so it can't start from {base}; omit one of them")]
     BranchExists { branch: String, base: String },
-    /// Several remotes have the branch.
     #[error("several remotes have the branch {branch} ({remotes}); choose the first commit")]
     SeveralRemotes { branch: String, remotes: String },
-    /// The commit doesn't exist.
     #[error("{repo} has no commit {base:?}")]
     NoSuchBase { base: String, repo: PathBuf },
-    /// The parent folder can't be used.
     #[error("can't create worktrees in {parent}: {why}")]
     Location { parent: PathBuf, why: String },
-    /// The path exists.
     #[error("{path} already exists")]
     Taken { path: PathBuf },
-    /// The session's id can't be part of a name.
     #[error("invalid session id {session:?}: expected letters, digits and dashes")]
     Session { session: String },
     /// A file or folder could not be read.

@@ -38,7 +38,6 @@ pub struct ProcessLimits {
 /// The output and the exit status of a program.
 #[derive(Debug)]
 pub struct ProcessOutput {
-    /// Its exit status.
     pub status: ExitStatus,
     /// Its standard output.
     pub stdout: Vec<u8>,

@@ -34,16 +34,13 @@ pub enum RemoveOutcome {
 /// A worktree could not be removed completely. The caller may retry.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveWorktreeError {
-    /// It could not be inspected, so it is kept.
     #[error("can't inspect the worktree, so it is kept")]
     Inspect(#[from] InspectError),
     /// A file or folder in it can't be removed.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The lock file can't be removed.
     #[error("can't remove {0}")]
     Write(PathBuf, #[source] io::Error),
-    /// It was moved or replaced.
     #[error("the worktree was moved or replaced, so it is kept: {0}")]
     NotOurs(KeepReason),
     /// A file or folder could not be read.
@@ -62,7 +59,6 @@ pub enum RemoveWorktreeError {
 pub struct Losses {
     /// Every reason to keep the worktree.
     pub why: Vec<KeepReason>,
-    /// The uncommitted changes.
     pub changes: UncommittedChanges,
     /// The commits that no other branch has.
     pub commits: LostCommits,

@@ -9,10 +9,8 @@ use crate::event::StopIntent;
 use crate::restart::{self, RestartFacts};
 use crate::session::{DesiredState, ProbeState, Session};
 
-/// What a stop changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopChange {
-    /// It is the first stop.
     First,
     /// It has a shorter grace than those before.
     Sooner,

@@ -11,12 +11,10 @@ pub struct PlanError(pub(super) Vec<PlanProblem>);
 pub struct PlanProblem {
     /// The line and column, from 1. `None` if the plan does not come from a text.
     pub at: Option<(usize, usize)>,
-    /// The error message.
     pub text: String,
 }
 
 impl PlanError {
-    /// Returns the errors one by one.
     #[must_use]
     pub fn problems(&self) -> &[PlanProblem] {
         &self.0

@@ -21,13 +21,11 @@ pub struct Inputs(BTreeMap<Name, String>);
 /// The answer of an agent of an earlier stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentAnswer<'a> {
-    /// The answer.
     Given(Cow<'a, str>),
     /// Why there is no answer.
     Missing(Cow<'a, str>),
 }
 
-/// A prompt that can't be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the prompt of {place}: {why}")]
 pub struct PromptError {

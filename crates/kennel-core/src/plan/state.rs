@@ -12,7 +12,6 @@ pub struct PlanState {
     /// Why no more agents are asked, if that is the case.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ending: Option<PlanEnding>,
-    /// Whether the outcome was reported.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub finished: bool,
 }
@@ -20,11 +19,8 @@ pub struct PlanState {
 /// The state of an agent of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AgentState {
-    /// The path of the agent.
     pub place: AgentPath,
-    /// The phase, as last observed.
     pub phase: AgentPhase,
-    /// How often an ask began.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub asks: u32,
     /// The usage of all asks together.
@@ -45,50 +41,24 @@ pub enum AgentPhase {
     /// About to be asked: a session may exist.
     Asking,
     /// Asked, and not known to be over.
-    Asked {
-        /// The session.
-        session: SessionId,
-    },
+    Asked { session: SessionId },
     /// It answered.
-    Done {
-        /// The session.
-        session: SessionId,
-    },
+    Done { session: SessionId },
     /// It is over without an answer.
-    Failed {
-        /// The reason.
-        why: AskFailure,
-    },
+    Failed { why: AskFailure },
     /// It was stopped, and is over.
-    Cancelled {
-        /// The session.
-        session: SessionId,
-    },
+    Cancelled { session: SessionId },
     /// Not asked, and never will be.
-    Skipped {
-        /// The reason.
-        why: SkipReason,
-    },
+    Skipped { why: SkipReason },
 }
 
-/// Why an agent failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "failure")]
 pub enum AskFailure {
-    /// The prompt was refused. There is no session.
     #[error("refused: {why}")]
-    Refused {
-        /// The reason.
-        why: String,
-    },
-    /// The session is over without an answer.
+    Refused { why: String },
     #[error("{}", judged_text(*.verdict))]
-    Judged {
-        /// The session.
-        session: SessionId,
-        /// The verdict.
-        verdict: VerdictKind,
-    },
+    Judged { session: SessionId, verdict: VerdictKind },
 }
 
 fn judged_text(verdict: VerdictKind) -> &'static str {
@@ -98,20 +68,15 @@ fn judged_text(verdict: VerdictKind) -> &'static str {
     }
 }
 
-/// Why an agent was not asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
-    /// The plan was cancelled.
     #[error("the plan was cancelled before")]
     Cancelled,
-    /// The plan timed out.
     #[error("the plan had timed out before")]
     TimeOver,
-    /// The plan failed.
     #[error("the plan had failed before")]
     Failed,
-    /// Enough other agents answered.
     #[error("enough others had answered")]
     NotNeeded,
 }
@@ -122,23 +87,17 @@ pub enum SkipReason {
 pub enum PlanEnding {
     /// An agent failed whose failure fails the plan.
     AgentFailed {
-        /// The agent.
         place: AgentPath,
     },
     /// Too few agents of a stage can still succeed.
     TooFew {
-        /// An agent that failed.
         place: AgentPath,
-        /// How many can still succeed.
         can: u32,
-        /// How many must succeed.
         need: u32,
     },
-    /// The plan timed out.
     TimeOver,
     /// A caller cancelled it.
     Cancelled {
-        /// The name of the caller.
         by: String,
     },
 }
@@ -150,7 +109,6 @@ pub enum PlanEvent {
     /// An agent is about to be asked. The daemon may ask only after this event was accepted and
     /// recorded.
     Asking {
-        /// The agent.
         place: AgentPath,
         /// The number of the ask, from 1.
         ask: u32,
@@ -158,9 +116,7 @@ pub enum PlanEvent {
     /// A session exists. If the event is [`IgnoredReason::Late`], the session belongs to no plan
     /// and must be stopped.
     Asked {
-        /// The agent.
         place: AgentPath,
-        /// The number of the ask.
         ask: u32,
         /// The session, by its first launch.
         session: SessionId,
@@ -168,39 +124,27 @@ pub enum PlanEvent {
     /// No session has the key of this ask, and none will: the daemon crashed in the middle of the
     /// ask.
     NotAsked {
-        /// The agent.
         place: AgentPath,
-        /// The number of the ask.
         ask: u32,
     },
     /// The prompt was refused. There is no session.
     Refused {
-        /// The agent.
         place: AgentPath,
-        /// The number of the ask.
         ask: u32,
-        /// The reason.
         why: String,
     },
     /// A session is over: it was seen to be gone, no launch follows, and its verdict is recorded.
     Judged {
-        /// The agent.
         place: AgentPath,
-        /// The number of the ask.
         ask: u32,
-        /// The session.
         session: SessionId,
-        /// The verdict.
         verdict: VerdictKind,
-        /// The usage of this session.
         usage: TokenUsage,
     },
     /// A caller cancels the plan.
     CancelWanted {
-        /// The name of the caller.
         by: String,
     },
-    /// The plan timed out.
     TimeOver,
     /// The outcome was reported.
     Finished,
@@ -211,31 +155,22 @@ pub enum PlanEvent {
     },
 }
 
-/// Why an event changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IgnoredReason {
-    /// The plan has no such agent.
     #[error("there is no agent {0} in the plan")]
     NoAgent(AgentPath),
-    /// The plan already has this information.
     #[error("this is already known")]
     Known,
-    /// The ask is over, or a newer ask has replaced it.
     #[error("this is too late")]
     Late,
-    /// The agent may not be asked now.
     #[error("the agent may not be asked now")]
     NotNow,
-    /// The plan is over.
     #[error("the plan is over")]
     Over,
-    /// The plan is not over.
     #[error("the plan is not over")]
     NotOver,
-    /// Every agent answered.
     #[error("nothing is left to do")]
     NothingLeft,
-    /// Only prompts that may have run are left.
     #[error("{} may have run, with an unknown result; a resume repeats it only on request", listed(.0))]
     MayHaveRun(Vec<AgentPath>),
 }
@@ -257,13 +192,11 @@ impl AgentPhase {
         matches!(self, Self::Asking | Self::Asked { .. })
     }
 
-    /// Returns whether the agent answered.
     #[must_use]
     pub fn has_succeeded(&self) -> bool {
         matches!(self, Self::Done { .. })
     }
 
-    /// Returns the session, if there is one.
     #[must_use]
     pub fn session(&self) -> Option<&SessionId> {
         match self {
@@ -301,13 +234,11 @@ impl PlanState {
         Self { agents: agents.collect(), ending: None, finished: false }
     }
 
-    /// Returns the agent at this path.
     #[must_use]
     pub fn agent(&self, place: &AgentPath) -> Option<&AgentState> {
         self.agents.iter().find(|agent| agent.place == *place)
     }
 
-    /// Returns whether all agents are over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.agents.iter().all(|agent| agent.phase.is_over())

@@ -15,19 +15,13 @@ pub enum PlanAction {
     /// Ask an agent, after [`PlanEvent::Asking`] was accepted, under the key of this ask
     /// ([`AgentPath::ask_key`]).
     Ask {
-        /// The agent.
         place: AgentPath,
         /// The number of the ask, from 1.
         ask: u32,
     },
     /// Stop an agent that may be alive. The action repeats until the agent is over. If the ask is
     /// still in progress, the session is stopped as soon as it exists.
-    Stop {
-        /// The agent.
-        place: AgentPath,
-        /// The number of the ask.
-        ask: u32,
-    },
+    Stop { place: AgentPath, ask: u32 },
     /// Report the outcome, and then send [`PlanEvent::Finished`].
     Finish(PlanOutcome),
 }

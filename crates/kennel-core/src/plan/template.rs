@@ -41,13 +41,11 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Braces in a prompt that are not a reference.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{written:?} {why}: write {{{{input.NAME}}}}, {{{{STAGE.AGENT}}}} or {{{{STAGE}}}}, or {{{{{{{{ for two braces"
 )]
 pub(super) struct TemplateError {
-    /// The text, with its braces.
     pub(super) written: String,
     why: &'static str,
 }

@@ -13,7 +13,6 @@ use super::state::{AgentPhase, AgentState, PlanEnding, PlanState};
 pub struct PlanOutcome {
     /// The status of the whole plan.
     pub status: PlanStatus,
-    /// The reason, for people.
     pub why: String,
     /// The outcome of each agent, in the order of the plan.
     pub agents: Vec<AgentOutcome>,
@@ -24,15 +23,11 @@ pub struct PlanOutcome {
 /// What became of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentOutcome {
-    /// The path of the agent.
     pub place: AgentPath,
-    /// The status of the agent.
     pub status: PlanAgentStatus,
-    /// The session, if there was one.
     pub session: Option<SessionId>,
     /// The verdict, if the prompt was judged.
     pub verdict: Option<VerdictKind>,
-    /// A short explanation, for people.
     pub why: String,
 }
 
@@ -48,7 +43,6 @@ impl PlanState {
         PlanOutcome { status: self.status(), why: self.why(spec), agents, usage }
     }
 
-    /// Returns the status of the plan.
     #[must_use]
     pub fn status(&self) -> PlanStatus {
         match (&self.ending, self.is_over()) {

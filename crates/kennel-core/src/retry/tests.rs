@@ -113,7 +113,13 @@ fn rows() -> impl Iterator<Item = Row> {
         let attempts = 1 + u32::try_from(digit.next(5)).unwrap();
         let retries = if digit.flag() { 2 } else { 0 };
         judged.turns = digit.flag().then_some(1);
-        let agent = AgentSpec { conversation_choice, conversation, replay, retries, ..AgentSpec::default() };
+        let agent = AgentSpec {
+            conversation_choice,
+            conversation,
+            replay,
+            retries,
+            ..AgentSpec::default()
+        };
         Row { agent, judged, attempts, stale_before, called_off, may_have_run }
     })
 }
@@ -163,7 +169,10 @@ fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
 fn the_reported_reason_is_one_that_a_user_can_act_on() {
     let overloaded = judged(VerdictKind::Overloaded, Work::None);
     let stale = judged(VerdictKind::StaleConversation, Work::None);
-    let explicit = AgentSpec { conversation_choice: ConversationChoice::Resume { id: "c1".into() }, ..asked() };
+    let explicit = AgentSpec {
+        conversation_choice: ConversationChoice::Resume { id: "c1".into() },
+        ..asked()
+    };
     let none = AgentSpec { retries: 0, ..asked() };
     assert_eq!(why(&facts(&explicit, &stale)), Some(NoRetryReason::ExplicitConversation));
     assert_eq!(why(&facts(&none, &overloaded)), Some(NoRetryReason::TooOften));

@@ -12,21 +12,16 @@ use super::World;
 /// The maximum number of candidates or suggestions in a message.
 const NAMED: usize = 5;
 
-/// Why a reference does not identify a session.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
-    /// No session matches.
     #[error("there is no session {reference:?}{}", DidYouMean(.near))]
     NotFound {
-        /// The reference.
         reference: String,
         /// Similar names and ids, the most similar first.
         near: Vec<String>,
     },
-    /// Several ids begin with it.
     #[error("{reference:?} may be {}", Listed(.candidates))]
     Ambiguous {
-        /// The reference.
         reference: String,
         /// All candidates, the oldest first.
         candidates: Vec<SessionId>,

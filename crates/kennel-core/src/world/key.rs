@@ -18,7 +18,6 @@ pub enum Keyed {
     Same(SessionId),
     /// A session with a different request has it. The request is refused.
     Different {
-        /// The session.
         by: SessionId,
         /// The fields of [`SessionSpec`] that differ.
         fields: Vec<&'static str>,

@@ -22,33 +22,23 @@ const OUR_PAUSE: Duration = Duration::from_millis(250);
 /// After so many failed removals, a verdict does not wait for the cleanup any more.
 const MAX_FAILED_REMOVALS: u32 = 3;
 
-/// Why a member was not added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("member {0:?} already exists")]
 pub struct MemberTaken(pub String);
 
-/// Why a member was not removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemberRemoveError {
-    /// The member is unknown.
     #[error("there is no member {0:?}")]
     Unknown(String),
-    /// It is busy.
     #[error("member {name:?} is busy with session {by}")]
     Busy {
-        /// The member.
         name: String,
         /// The session that it works on.
         by: SessionId,
     },
     /// A prompt is queued for it, and would go to the next member with its name.
     #[error("session {by} is queued for member {name:?}")]
-    Awaited {
-        /// The member.
-        name: String,
-        /// The queued session.
-        by: SessionId,
-    },
+    Awaited { name: String, by: SessionId },
 }
 
 impl Session {
@@ -84,12 +74,10 @@ impl World {
         self.members.extend(members.into_iter().map(|member| (member.name.clone(), member)));
     }
 
-    /// Returns all members, by name.
     pub fn members(&self) -> impl ExactSizeIterator<Item = &Member> {
         self.members.values()
     }
 
-    /// Returns a member.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&Member> {
         self.members.get(name)
@@ -244,7 +232,6 @@ fn was_our_fault(session: &Session) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Judgement {
-    /// The effects to carry out.
     pub effects: Effects,
     /// The changed member, if the prompt was one's.
     pub learnt: Option<Box<Member>>,

@@ -28,9 +28,7 @@ pub struct Relaunch {
     pub token: LaunchToken,
     /// The resources that will be created for it, as for a new session.
     pub owed: Vec<Owed>,
-    /// Whether it is queued.
     pub queued: bool,
-    /// What requested it.
     pub by: RelaunchBy,
     /// The differences from the previous launch.
     pub changes: Option<RelaunchChanges>,
@@ -39,7 +37,6 @@ pub struct Relaunch {
 /// The differences between an attempt at a prompt and the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelaunchChanges {
-    /// The command.
     pub argv: Vec<String>,
     /// The conversation to continue. `None`: a new one.
     pub conversation: Option<String>,
@@ -72,45 +69,31 @@ pub enum Relaunched {
     Admitted {
         /// The id of the new launch.
         id: SessionId,
-        /// The effects to carry out.
         effects: Effects,
     },
     /// A launch exists already: the previous one is live, or another caller was first.
-    Already {
-        /// The id of that launch.
-        id: SessionId,
-    },
+    Already { id: SessionId },
     /// The previous launch is ending: retry with the same id when it is cleaned up.
-    Wait {
-        /// The id of that launch.
-        id: SessionId,
-    },
+    Wait { id: SessionId },
     /// The request is refused.
     Refused(RelaunchRefusal),
 }
 
-/// Why a relaunch is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RelaunchRefusal {
-    /// The session is unknown.
     #[error("there is no session {0}")]
     Unknown(SessionId),
-    /// It is a prompt, whose text is not recorded.
     #[error("session {0} is a prompt, which Kennel does not store; ask again")]
     Prompt(SessionId),
     /// It is a chat, whose member and conversation are decided when it starts.
     #[error("session {0} is a chat; `kennel chat` starts another one")]
     Chat(SessionId),
-    /// The previous launch may still run.
     #[error("session {0} is lost and may still run; forget it, and start another one")]
     Lost(SessionId),
-    /// The previous launch was given up.
     #[error("session {0} was given up, and Kennel did not see it end; start another one")]
     Forgotten(SessionId),
-    /// It is an adopted process.
     #[error("session {0} is an adopted process, which Kennel can't launch")]
     NotLaunched(SessionId),
-    /// A stop called off the launch that the policy requested.
     #[error("the next launch of session {0} was called off")]
     CalledOff(SessionId),
     /// A new session would be refused too.

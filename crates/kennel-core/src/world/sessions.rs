@@ -27,7 +27,6 @@ impl Sessions {
         self.by_id.insert(session.id.clone(), session);
     }
 
-    /// Returns the session for a change.
     pub(super) fn get_mut(&mut self, id: &SessionId) -> Option<&mut Session> {
         if self.by_id.contains_key(id) {
             self.revise(id);

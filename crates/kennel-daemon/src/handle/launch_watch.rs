@@ -33,7 +33,6 @@ pub struct LaunchWatch {
 /// Why nothing more will be printed.
 #[derive(Debug, Clone)]
 pub enum LaunchEnd {
-    /// The launch has ended.
     Ended(Arc<SessionView>),
     /// The launch was removed from the record.
     Removed,
@@ -100,7 +99,6 @@ pub fn exact_reference(launch: &str) -> String {
     if launch.contains('_') { launch.to_owned() } else { format!("{launch}_1") }
 }
 
-/// Whether nothing more will be printed.
 #[must_use]
 pub fn has_ended(phase: Phase) -> bool {
     matches!(phase, Phase::Reaped | Phase::Cleaned)

@@ -6,12 +6,10 @@ use super::DaemonHandle;
 use crate::error::ApiError;
 
 impl DaemonHandle {
-    /// Lists all members.
     pub async fn list_members(&self) -> Result<Vec<MemberView>, ApiError> {
         self.ask(|owner| Ok(owner.member_views())).await
     }
 
-    /// Shows one member.
     pub async fn show_member(&self, name: String) -> Result<MemberView, ApiError> {
         self.ask(move |owner| owner.show_member(&name)).await
     }

@@ -112,7 +112,7 @@ impl DaemonHandle {
         answered.await.unwrap_or_else(|_| Err(ApiError::gone()))
     }
 
-    /// Like [`DaemonHandle::request`]. If it is `cancel_on_disconnect` to the caller, the owner notices when this
+    /// Like [`DaemonHandle::request`]. With `cancel_on_disconnect`, the owner notices when this
     /// future is dropped.
     async fn request_tied<T: Send + 'static>(
         &self,
@@ -209,7 +209,6 @@ impl DaemonHandle {
         drop(tokio::time::timeout(EVENT_FLUSH_TIMEOUT, self.0.register.catch_up()).await);
     }
 
-    /// Reads events.
     pub async fn events(&self, query: EventQuery) -> Result<Vec<EventView>, ReadError> {
         self.read_register(move |register| register.events(query)).await
     }

@@ -8,7 +8,6 @@ use crate::error::ApiError;
 use crate::plan::request::{NewPlan, resume_environment};
 
 impl DaemonHandle {
-    /// Lists all plans.
     pub async fn list_plans(&self) -> Result<Vec<PlanView>, ApiError> {
         self.ask(|owner| Ok(owner.plans.views())).await
     }
@@ -19,13 +18,16 @@ impl DaemonHandle {
         self.request(|owner, answer| owner.run_plan(plan, answer)).await
     }
 
-    /// Shows one plan.
     pub async fn show_plan(&self, reference: String) -> Result<PlanView, ApiError> {
         self.ask(move |owner| owner.show_plan(&reference)).await
     }
 
-    /// Waits until a plan is over. Dropping the future cancels it if it is `cancel_on_disconnect` to the caller.
-    pub async fn wait_for_plan(&self, reference: String, cancel_on_disconnect: bool) -> Result<PlanView, ApiError> {
+    /// Waits until a plan is over. Dropping the future cancels it with `cancel_on_disconnect`.
+    pub async fn wait_for_plan(
+        &self,
+        reference: String,
+        cancel_on_disconnect: bool,
+    ) -> Result<PlanView, ApiError> {
         self.request_tied(cancel_on_disconnect, move |owner, disconnect, answer| {
             owner.wait_for_plan(&reference, disconnect, answer);
         })

@@ -95,8 +95,12 @@ impl DaemonHandle {
         Ok(view)
     }
 
-    /// Waits until a session is over. Dropping the future ends it if it is `cancel_on_disconnect` to the caller.
-    pub async fn wait(&self, reference: String, cancel_on_disconnect: bool) -> Result<SessionView, ApiError> {
+    /// Waits until a session is over. Dropping the future ends it with `cancel_on_disconnect`.
+    pub async fn wait(
+        &self,
+        reference: String,
+        cancel_on_disconnect: bool,
+    ) -> Result<SessionView, ApiError> {
         self.request_tied(cancel_on_disconnect, move |owner, disconnect, answer| {
             owner.wait_for(&reference, disconnect, answer);
         })

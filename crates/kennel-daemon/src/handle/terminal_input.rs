@@ -66,7 +66,6 @@ impl TerminalInput {
         self.input.wants_more()
     }
 
-    /// Types these bytes.
     pub async fn type_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.check_input()?;
         self.input.add(bytes);

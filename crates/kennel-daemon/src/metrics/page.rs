@@ -51,7 +51,6 @@ pub(crate) struct Gauges {
     /// Cleanups that ended launches still owe, as in [`OWED_KINDS`].
     pub(crate) owed: [u64; OWED_KINDS.len()],
     pub(crate) worktrees_kept: u64,
-    /// Plans, as in [`PLAN_STATES`].
     pub(crate) plans: [u64; PLAN_STATES.len()],
     pub(crate) members: u64,
     pub(crate) spare_keepers: u64,

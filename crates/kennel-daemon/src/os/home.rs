@@ -42,18 +42,13 @@ pub(crate) const TOKEN_FILE: &str = "token";
 /// The socket at which standard inputs are left, in the home.
 pub(crate) const STDIN_SOCKET: &str = "deposit.sock";
 
-/// Why a home can't be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockHomeError {
-    /// Another daemon has the lock.
     #[error("another daemon serves {0}")]
     Taken(PathBuf),
-    /// The lock can't be taken.
     #[error("can't lock {path}")]
     Call {
-        /// The path of the lock.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },

@@ -105,7 +105,6 @@ pub(crate) struct Owner {
     register: Register,
     metrics: Arc<DaemonMetrics>,
     ids: LaunchIds,
-    /// What the core decides by.
     world: World,
     /// What the daemon knows of each launch beyond that.
     launches: Launches,

@@ -79,7 +79,9 @@ impl Owner {
 
     /// The client of a tied prompt must come and wait for it; otherwise the prompt is ended.
     pub(super) fn expect_client(&self, id: &SessionId) {
-        let cancel_on_disconnect = |session: &Session| session.spec.agent.as_ref().is_some_and(|it| it.cancel_on_disconnect);
+        let cancel_on_disconnect = |session: &Session| {
+            session.spec.agent.as_ref().is_some_and(|it| it.cancel_on_disconnect)
+        };
         if self.world.get(id).is_some_and(cancel_on_disconnect) {
             let id = id.base();
             self.bus.call_later(CLIENT_TIMEOUT, move |owner| owner.prompt_client_overdue(&id));

@@ -24,7 +24,6 @@ const BEYOND_GRACE: Duration = Duration::from_secs(15);
 /// How long launches under way may take to settle.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Why the daemon has exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum ExitReason {
@@ -77,7 +76,6 @@ struct LastSteps {
 }
 
 impl Shutdown {
-    /// Whether the daemon accepts nothing new.
     pub(super) fn is_under_way(&self) -> bool {
         self.stage.is_some()
     }

@@ -44,7 +44,6 @@ pub(super) enum SessionProgress {
     Stuck,
     /// This launch is over, and the restart policy starts another one.
     Relaunching,
-    /// It is over.
     Over,
 }
 

@@ -14,15 +14,10 @@ use crate::os::home::LockHomeError;
 /// Starts a yard, as a client would.
 pub type StartYard = Box<dyn Fn() -> io::Result<()> + Send>;
 
-/// The configuration of a daemon.
 pub struct DaemonConfig {
-    /// The folder of the home.
     pub home: PathBuf,
-    /// The id of the home.
     pub home_id: HomeId,
-    /// The socket to the yard.
     pub yard: OwnedFd,
-    /// The program's version.
     pub version: String,
     /// Called when the yard has died, just before the daemon exits: a new yard starts a new daemon.
     pub start_yard: Option<StartYard>,
@@ -32,7 +27,6 @@ pub struct DaemonConfig {
     pub worktrees: Option<PathBuf>,
     /// The environment for git where no client's is known: for worktrees of a former daemon.
     pub environment: Vec<(OsString, OsString)>,
-    /// The limits of admission.
     pub terms: LaunchLimits,
 }
 
@@ -54,7 +48,6 @@ impl DaemonConfig {
     }
 }
 
-/// Why the daemon can't serve.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// The home can't be locked.
@@ -63,19 +56,14 @@ pub enum DaemonError {
     /// The register can't be opened.
     #[error(transparent)]
     Register(#[from] OpenRegisterError),
-    /// The yard does not answer.
     #[error("the yard does not answer")]
     Yard(#[source] io::Error),
-    /// A socket can't be created.
     #[error("can't listen at {path}")]
     Listen {
-        /// The path of the socket.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The runtime can't be started.
     #[error("can't start")]
     Runtime(#[source] io::Error),
 }

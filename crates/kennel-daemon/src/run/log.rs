@@ -22,15 +22,8 @@ const OLD_FILES: u32 = 4;
 /// The log could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum InitLogError {
-    /// The folder or the file can't be created.
     #[error("can't open the log {}: {source}; make the folder writable, or make room on its disk", path.display())]
-    Open {
-        /// The path of the log.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// This process has a log already.
+    Open { path: PathBuf, source: io::Error },
     #[error("this process has a log already")]
     Twice,
 }

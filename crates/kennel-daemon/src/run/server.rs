@@ -16,7 +16,6 @@ pub type CreateServer = Box<dyn FnOnce(ServerSetup) -> Box<dyn ApiServer> + Send
 /// What a server is created with.
 #[derive(Debug)]
 pub struct ServerSetup {
-    /// The way into the daemon.
     pub daemon: DaemonHandle,
     /// The program's version, for people to read.
     pub version: String,

@@ -18,18 +18,14 @@ pub struct ListenSettings {
     pub names: Vec<String>,
 }
 
-/// Why the API is not served at an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListenError {
-    /// Other machines could reach it, and that is not allowed.
     #[error("{0} is not a loopback address: set api.allow_remote to let other machines connect")]
     Remote(SocketAddr),
-    /// Other machines could reach it without encryption.
     #[error(
         "{0} is not a loopback address: set api.tls_cert and api.tls_key to encrypt connections"
     )]
     Plain(SocketAddr),
-    /// Only one of certificate and key is set.
     #[error("api.tls_cert and api.tls_key must be set together")]
     HalfTls,
 }

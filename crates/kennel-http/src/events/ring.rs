@@ -80,7 +80,6 @@ pub(crate) struct EventRing(Arc<Mutex<RingState>>);
 
 #[derive(Debug)]
 pub(super) enum RingRead {
-    /// These events, which are all up to this number.
     Events(u64, Vec<Arc<EncodedEvent>>),
     /// They are no longer in the ring: read them from the register.
     TooFarBehind,

@@ -26,7 +26,6 @@ impl TypedInput {
         !self.ended && self.queue.len() < ENOUGH
     }
 
-    /// Adds input.
     pub fn add(&mut self, bytes: &[u8]) {
         self.queue.extend(bytes);
     }

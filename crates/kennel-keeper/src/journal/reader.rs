@@ -15,7 +15,6 @@ use super::segment::{JournalSegment, Walk, sequences};
 pub enum JournalItem<Data> {
     /// Output.
     Data {
-        /// Its offset.
         offset: u64,
         /// When it was read, in milliseconds since 1970.
         time_ms: u64,
@@ -26,11 +25,9 @@ pub enum JournalItem<Data> {
     },
     /// Output is missing here.
     Gap {
-        /// Its offset.
         offset: u64,
         /// The number of missing bytes, if it is known.
         lost: Option<u64>,
-        /// The reason.
         why: LossReason,
     },
     /// There is no more output yet.

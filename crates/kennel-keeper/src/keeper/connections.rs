@@ -73,7 +73,6 @@ pub(super) struct Connections {
     state: KeeperState,
     /// The agent's pidfd, for daemons that connect later.
     agent: Option<OwnedFd>,
-    /// Since when no daemon is connected.
     pub(super) daemon_gone_since: Option<Instant>,
     /// When the gate was opened.
     pub(super) opened: Option<Instant>,

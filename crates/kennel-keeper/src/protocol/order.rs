@@ -10,7 +10,6 @@ use kennel_types::PenKind;
 use kennel_types::api::TerminalSettings;
 use serde::{Deserialize, Serialize};
 
-/// One launch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchOrder {
     /// The name of the pen: home and session.
@@ -27,11 +26,9 @@ pub struct LaunchOrder {
     /// The folder to start in.
     #[serde(with = "os_path")]
     pub cwd: PathBuf,
-    /// The umask.
     pub umask: u32,
     /// Resource limits.
     pub limits: Vec<ResourceLimit>,
-    /// The kind of pen.
     pub kind: PenKind,
     /// How long processes that the agent leaves behind may go on.
     pub linger: Duration,
@@ -83,7 +80,6 @@ pub enum Stdin {
 /// A terminal for the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalOrder {
-    /// Its size.
     pub size: Size,
     /// The settings of the client's own terminal, to be copied.
     pub settings: Option<TerminalSettings>,
@@ -94,7 +90,6 @@ pub struct TerminalOrder {
 impl WireMessage for LaunchOrder {}
 
 impl LaunchOrder {
-    /// The limits of the pen.
     pub fn pen_limits(&self) -> PenLimits {
         let Self { memory, pids, cpu, best_effort, .. } = *self;
         PenLimits { memory, pids, cpu, best_effort }

@@ -21,7 +21,6 @@ pub enum Cause {
     Failed {
         /// The exit code for it: 202 setup, 203 pen, 204 exec, 207 internal.
         code: u8,
-        /// Why.
         why: String,
     },
     /// No daemon connected within the lease.

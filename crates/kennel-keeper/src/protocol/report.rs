@@ -45,7 +45,6 @@ pub struct KeeperState {
     pub open_for_ms: Option<u64>,
 }
 
-/// A report of a keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeeperReport {
     /// The answer to a hello.
@@ -61,7 +60,6 @@ pub enum KeeperReport {
     State(Box<KeeperState>),
     /// The process exists behind its gate. Its pidfd comes along.
     Born {
-        /// The process.
         identity: ProcessIdentity,
         /// The folder of the pen's cgroup.
         #[serde(with = "optional_os_path")]

@@ -17,7 +17,6 @@ pub enum PeerRole {
     Owner,
 }
 
-/// A request to a keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeeperRequest {
     /// The first request. The keeper answers with its own hello, or with a refusal.

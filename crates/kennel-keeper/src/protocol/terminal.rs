@@ -33,7 +33,6 @@ const SPECIAL: [Code; 17] = [
     Code::VEOL2,
 ];
 
-/// The settings of a terminal.
 pub fn terminal_settings(termios: &Termios) -> TerminalSettings {
     TerminalSettings {
         modes: [

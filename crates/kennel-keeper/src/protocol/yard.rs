@@ -3,7 +3,6 @@
 use kennel_pen::wire::WireMessage;
 use serde::{Deserialize, Serialize};
 
-/// A request to the yard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum YardRequest {
     /// From the daemon: start a keeper. The order in a memfd, the launch's lock, the keeper's end
@@ -25,10 +24,7 @@ pub enum YardRequest {
         name: String,
     },
     /// From the daemon: drop a stored descriptor.
-    Forget {
-        /// Its name.
-        name: String,
-    },
+    Forget { name: String },
     /// From the daemon: return stored descriptors, in the order of their names. One answer has a
     /// limited number of them; an answer without any is the last.
     Kept {
@@ -41,26 +37,22 @@ pub enum YardRequest {
     Status,
 }
 
-/// A report of the yard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum YardReport {
     /// A keeper was started.
     Forked {
         /// The daemon's number for the keeper.
         key: u64,
-        /// Its pid.
         pid: i32,
     },
     /// No keeper was started.
     NotForked {
         /// The daemon's number for the keeper.
         key: u64,
-        /// Why.
         why: String,
     },
     /// A keeper has exited. Its orphans have ended too, unless listed.
     KeeperEnded {
-        /// Its pid.
         pid: i32,
         /// A description of its exit status.
         how: String,
@@ -69,16 +61,12 @@ pub enum YardReport {
     },
     /// A process was reparented to the yard and was ended.
     Ended {
-        /// Its pid.
         pid: i32,
         /// Its program.
         name: String,
     },
     /// A stored descriptor, which comes along.
-    Kept {
-        /// Its name.
-        name: String,
-    },
+    Kept { name: String },
     /// The end of an answer to [`YardRequest::Kept`].
     KeptAll,
     /// The state of the yard.

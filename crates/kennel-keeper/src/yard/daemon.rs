@@ -40,7 +40,6 @@ pub enum DaemonExit {
 }
 
 impl DaemonExit {
-    /// The exit code.
     pub fn code(self) -> i32 {
         match self {
             Self::Stopped => 0,

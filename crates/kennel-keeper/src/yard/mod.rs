@@ -33,7 +33,6 @@ pub const POINTS: &[&str] =
 pub struct YardConfig {
     /// Its folder.
     pub home: PathBuf,
-    /// Its id.
     pub home_id: HomeId,
     /// The state of the former program of this process, if there was one.
     pub resumed: Option<YardResume>,

@@ -216,7 +216,10 @@ mod tests {
         );
         let asked = asked.unwrap();
         let agent = asked.spec.agent.as_deref().unwrap();
-        assert_eq!((&*agent.settings.agent, agent.settings.model.as_deref()), ("claude", Some("m")));
+        assert_eq!(
+            (&*agent.settings.agent, agent.settings.model.as_deref()),
+            ("claude", Some("m"))
+        );
         assert_eq!(
             (agent.retry_within_ms, &agent.conversation_choice, agent.cancel_on_disconnect),
             (None, &ConversationChoice::Fresh, false)

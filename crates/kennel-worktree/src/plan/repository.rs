@@ -24,7 +24,6 @@ impl Repository {
         git.read(verb).in_folder(&self.folder)
     }
 
-    /// Returns the name of the repository.
     pub(super) fn name(&self) -> OsString {
         let last = |path: &Path| path.file_name().unwrap_or_default().to_owned();
         let own = last(&self.common);

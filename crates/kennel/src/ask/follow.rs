@@ -106,7 +106,8 @@ impl PromptFollower<'_> {
 
     /// Waits for the end. If this process is killed meanwhile, the daemon ends a prompt of its own.
     fn wait_for(&self, session: &SessionView) -> Result<Sent, CommandError> {
-        let cancel_on_disconnect = if self.ours { "/wait?cancel_on_disconnect=true" } else { "/wait" };
+        let cancel_on_disconnect =
+            if self.ours { "/wait?cancel_on_disconnect=true" } else { "/wait" };
         let path = session_path(&session.session, cancel_on_disconnect);
         let sent = self.daemon.send("GET", &path, None::<&()>, Patience::Endless);
         sent.map_err(CommandError::from)

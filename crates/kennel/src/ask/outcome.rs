@@ -106,7 +106,8 @@ fn print_text(
 }
 
 fn hint(kind: VerdictKind, session: &SessionView) -> Option<String> {
-    let agent = session.spec.agent.as_deref().map_or("the agent", |spec| spec.settings.agent.as_str());
+    let agent =
+        session.spec.agent.as_deref().map_or("the agent", |spec| spec.settings.agent.as_str());
     Some(match kind {
         VerdictKind::Auth => format!("log in to {agent} in a terminal, or set its API key"),
         VerdictKind::StaleConversation => "omit --resume to start a new conversation".to_owned(),

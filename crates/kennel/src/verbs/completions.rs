@@ -88,7 +88,6 @@ fn script(shell: Shell) -> String {
 #[derive(Debug)]
 struct SessionVerb {
     names: Vec<String>,
-    /// The value of `--sessions`.
     which: &'static str,
     /// The position of the session among the arguments, and whether more may follow.
     position: Option<(usize, bool)>,

@@ -36,7 +36,6 @@ const NAMES: [&str; 31] = [
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
-/// Returns the name of a signal, or its number.
 pub(super) fn name(signal: i32) -> String {
     let index = usize::try_from(signal - 1).ok();
     index.and_then(|index| NAMES.get(index)).map_or(signal.to_string(), |name| (*name).to_owned())

@@ -56,7 +56,8 @@ fn of_fifty_at_once_ten_live_and_the_others_queue() {
         assert_eq!(answer.code, 0, "at once: {answer:?}");
     }
     let sessions = scene.sessions();
-    let mut places: Vec<_> = sessions.iter().filter_map(|it| it["queue_position"].as_u64()).collect();
+    let mut places: Vec<_> =
+        sessions.iter().filter_map(|it| it["queue_position"].as_u64()).collect();
     places.sort_unstable();
     assert_eq!(places, (1..=40).collect::<Vec<_>>());
     fs::write(scene.path("work/go"), "").expect("a file");

@@ -188,14 +188,20 @@ fn a_prompt_whose_client_vanishes_is_answered_or_ended() {
     for cancel_on_disconnect in [true, false] {
         let mut request = request(scene, &[]);
         let settings = AgentSettings { agent: "claude".to_owned(), ..AgentSettings::default() };
-        request.spec.agent = Some(Box::new(AgentSpec { settings, cancel_on_disconnect, ..AgentSpec::default() }));
+        request.spec.agent =
+            Some(Box::new(AgentSpec { settings, cancel_on_disconnect, ..AgentSpec::default() }));
         request.prompt = Some("hi".to_owned());
         let path = OsText::from(format!("{}:/usr/bin:/bin", scene.path("bin").display()).as_str());
         request.env.0[0].1 = path;
         let session = kennel.create(&request, Until::Accepted).expect("a session");
-        let wait = session_path(&session.session, if cancel_on_disconnect { "/wait?cancel_on_disconnect=true" } else { "/wait" });
+        let wait = session_path(
+            &session.session,
+            if cancel_on_disconnect { "/wait?cancel_on_disconnect=true" } else { "/wait" },
+        );
         let waiting = kennel.send("GET", &wait, None::<&()>, Patience::Endless).expect("sent");
-        eventually("the agent is up", || ask_scene.launches().len() == if cancel_on_disconnect { 1 } else { 2 });
+        eventually("the agent is up", || {
+            ask_scene.launches().len() == if cancel_on_disconnect { 1 } else { 2 }
+        });
         drop(waiting);
         let over = kennel.wait(&session.session).expect("its end");
         let verdict = over.judged.as_ref().map(|judged| judged.verdict.kind.to_string());
