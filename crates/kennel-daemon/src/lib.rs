@@ -37,7 +37,7 @@ pub use os::home::LockHomeError;
 pub use owner::ExitReason;
 pub use prompt::transcript;
 pub use run::config::{DaemonConfig, DaemonError, StartYard};
-pub use run::fault_points::POINTS;
+pub use run::fault_points::fault_points;
 pub use run::log;
 pub use run::serve::serve;
 pub use run::server::{ApiServer, CreateServer, ServerSetup, ServerTask};

@@ -182,9 +182,8 @@ impl FaultInjector<'_> {
     }
 
     fn hold(&self, point: u32, at_most_ms: u32, kill: bool) -> bool {
-        let points: Vec<&'static str> =
-            [kennel_daemon::POINTS, kennel_keeper::KEEPER_POINTS, kennel_keeper::yard::POINTS]
-                .concat();
+        let mut points: Vec<&'static str> = kennel_daemon::fault_points().collect();
+        points.extend(kennel_keeper::KEEPER_POINTS.iter().chain(kennel_keeper::yard::POINTS));
         let point = pick(&points, point);
         let reached = self.scene.path("faults").join(format!("{point}.reached"));
         fs::remove_file(reached).ok();

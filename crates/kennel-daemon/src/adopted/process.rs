@@ -68,7 +68,7 @@ impl From<Probe> for AdoptedSighting {
 impl AdoptedProbe {
     /// Probes the process; a failure proves nothing.
     pub(crate) async fn run(self) -> AdoptedSighting {
-        point("daemon.terminal.look");
+        point("daemon.adopted.inspect");
         let looked = unblocked(move || self.look()).await;
         let watched = looked.and_then(|found| {
             let (identity, handle) = match found {
@@ -95,7 +95,7 @@ impl AdoptedProbe {
             && !pidfd::has_ended(handle.as_fd())?
         {
             leave_token(&self.folder, &self.token)?;
-            point("daemon.terminal.files_made");
+            point("daemon.adopted.files_made");
             return Ok(Ok((identity, handle)));
         }
         let exit = Exit::Unknown { why: GONE.to_owned() };
@@ -120,7 +120,7 @@ fn leave_token(folder: &Path, token: &str) -> io::Result<()> {
 /// it, `report` gets the end without a status first.
 pub(crate) async fn follow(handle: Handle, report: impl FnOnce(Event)) -> Event {
     ended(&handle).await;
-    point("daemon.terminal.ended");
+    point("daemon.adopted.ended");
     let mut exit = timeout(REAPED_SOON, reaped(&handle)).await;
     // An older kernel reports it only to the parent.
     if exit.is_err() && pidfd::tells_more() {
@@ -172,7 +172,7 @@ async fn reaped(handle: &Handle) -> Option<Exit> {
 
 /// Ends the process and no other: TERM, and KILL after the grace. Reports the survivor as long as it lives.
 pub(crate) async fn end(handle: Handle, pid: i32, grace: Duration, report: impl Fn(Vec<Survivor>)) {
-    point("daemon.terminal.end");
+    point("daemon.adopted.end");
     if !grace.is_zero() {
         send(&handle, Signal::TERM);
         // A stopped process handles no other signal.

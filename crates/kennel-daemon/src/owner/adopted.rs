@@ -56,7 +56,7 @@ impl Owner {
         let session = Session::adopted(id.clone(), candidate.spec, token, (identity, pid), owed());
         let phase = session.phase;
         let effects = self.world.admit(session)?;
-        point("daemon.terminal.admitted");
+        point("daemon.adopted.admitted");
         let (created_ms, started_ms) = (clock::now_ms(), candidate.started_ms);
         let times = SessionTimes { created_ms, started_ms, ..SessionTimes::default() };
         self.launches.insert(&id, Runtime::new(times));
@@ -92,7 +92,7 @@ impl Owner {
             runtime.followed = Some(Followed { handle, _following: following, ending: None });
         }
         self.apply(id, &Event::Probed(probe));
-        point("daemon.terminal.followed");
+        point("daemon.adopted.followed");
         self.adoption.probed(id);
     }
 

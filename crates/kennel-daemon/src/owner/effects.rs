@@ -242,7 +242,7 @@ impl Owner {
     }
 
     fn stop_keeper(&mut self, id: &SessionId, grace: Duration) {
-        point("daemon.stop.tell");
+        point("daemon.stop.send");
         self.launches.update(id, |runtime| runtime.grace = grace);
         let request = if grace.is_zero() {
             KeeperRequest::Kill
@@ -250,7 +250,7 @@ impl Owner {
             KeeperRequest::Stop { grace: Some(grace) }
         };
         self.ask_keeper(id, request, Deadline::Ending);
-        point("daemon.stop.told");
+        point("daemon.stop.sent");
     }
 
     fn end_pen(&mut self, id: &SessionId) {

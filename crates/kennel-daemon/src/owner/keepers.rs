@@ -49,7 +49,7 @@ impl Owner {
                 self.apply(id, &Event::Opened);
             }
             KeeperReport::Exited(status) => {
-                point("daemon.exit.told");
+                point("daemon.exit.reported");
                 self.apply(id, &Event::Exited { exit: translate::exit(&status) });
             }
             KeeperReport::LeftBehind(members) => {

@@ -143,7 +143,7 @@ impl Owner {
         if let Some(member) = learnt {
             self.save_member(*member);
         }
-        point("daemon.judge.learnt");
+        point("daemon.judge.recorded");
         tracing::info!(session = %id, verdict = kind.name(), "judged");
         self.metrics.judged(kind);
         // One record has both, so that a daemon that finds the verdict need not decide again.
@@ -178,7 +178,7 @@ impl Owner {
                 return;
             }
         };
-        point("daemon.again.pending");
+        point("daemon.relaunch.pending");
         if !self.can_relaunch(id) {
             return self.give_up_relaunch(id);
         }

@@ -87,7 +87,7 @@ impl Owner {
                 }
                 return;
             }
-            point("daemon.line.turn_came");
+            point("daemon.queue.turn_came");
             match self.resettle_prompt(&id) {
                 Ok(()) => self.apply(&id, &Event::TurnCame),
                 Err(refused) => self.refuse_queued(&id, &refused),

@@ -46,7 +46,7 @@ impl Owner {
         request: &ReportRequest,
         from: &str,
     ) -> Result<(), ApiError> {
-        point("daemon.report.heard");
+        point("daemon.report.received");
         let token = request.token.as_ref().map(kennel_types::LaunchToken::secret);
         let presented = ReportCredentials { session: &request.session, token };
         let judged = match judge(&self.world, presented) {

@@ -96,7 +96,7 @@ impl Owner {
         let how = Relaunch { token, owed: owed(), queued, by, changes: None };
         match (self.world.relaunch(after, how), prepared) {
             (Relaunched::Admitted { id, effects }, Some((launch, _))) => {
-                point("daemon.again.resumed");
+                point("daemon.relaunch.resumed");
                 self.begin(&id, launch, effects, "resumed by a client");
                 self.move_waiters(after, &id);
                 self.stop_on_disconnect(&id, resume.disconnect);
@@ -200,7 +200,7 @@ impl Owner {
         let (decision, effects) = self.world.consider_restart(id, ran);
         self.carry_out_all(effects, &mut NewEvents::new());
         let Ok(after) = decision else { return };
-        point("daemon.again.pending");
+        point("daemon.relaunch.pending");
         if !self.can_relaunch(id) {
             return self.give_up_relaunch(id);
         }
@@ -272,7 +272,7 @@ impl Owner {
         let how = Relaunch { token, owed: owed(), queued, by, changes };
         match self.world.relaunch(id, how) {
             Relaunched::Admitted { id: next, effects } => {
-                point("daemon.again.restarted");
+                point("daemon.relaunch.restarted");
                 if launch.spec.agent.is_some() {
                     self.metrics.retries.inc();
                 } else {

@@ -175,7 +175,7 @@ impl Owner {
     /// Ends all sessions. May be repeated: with less grace, or by another client that wants to
     /// follow.
     pub(crate) fn begin_stop(&mut self, grace: Option<Duration>, line: Option<ShutdownLines>) {
-        point("daemon.leave.stop");
+        point("daemon.shutdown.stop");
         self.note(None, "daemon_stopping", "all sessions are being ended".to_owned());
         // Processes that a user started continue to run.
         let ends =
@@ -209,7 +209,7 @@ impl Owner {
         if !self.shutdown.begin_drain(reason, program, line) {
             return; // too late to keep anything
         }
-        point("daemon.leave.drain");
+        point("daemon.shutdown.drain");
         self.note(None, "daemon_leaving", "sessions keep running".to_owned());
         self.arm_shutdown(SETTLING);
         self.exit_if_done();
@@ -256,7 +256,7 @@ impl Owner {
 
     fn exit_now(&mut self) {
         let Some(LastSteps { reason, request, lines }) = self.shutdown.complete() else { return };
-        point("daemon.leave.now");
+        point("daemon.shutdown.now");
         if let Some(request) = request {
             self.keepers.send(request);
         }

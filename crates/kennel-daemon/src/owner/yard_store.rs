@@ -31,7 +31,7 @@ impl Owner {
             return;
         };
         if self.store_launch(id, launch, &session.launch.token) {
-            point("daemon.again.kept");
+            point("daemon.relaunch.stored");
             self.launches.update(id, |runtime| runtime.stored = true);
         }
     }
@@ -39,7 +39,7 @@ impl Owner {
     /// Stores what the agents of a plan will be launched with.
     pub(super) fn store_plan(&self, id: &SessionId, launch: &LaunchRequest) {
         if self.store_launch(id, launch, &LaunchToken::new(0)) {
-            point("daemon.plan.kept");
+            point("daemon.plan.saved");
         }
     }
 

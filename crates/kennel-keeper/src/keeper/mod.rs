@@ -50,7 +50,7 @@ pub const POINTS: &[&str] = &[
     "keeper.stopping",
     "keeper.empty",
     "keeper.outcome",
-    "keeper.told",
+    "keeper.reported",
     "keeper.released",
 ];
 
@@ -140,7 +140,7 @@ fn finish(
     let written = file.map_or(Ok(()), |file| file.write(&outcome));
     fault::point("keeper.outcome");
     connections.outcome(outcome);
-    fault::point("keeper.told");
+    fault::point("keeper.reported");
     if let Err(error) = &written {
         connections.trouble(format!("can't write the outcome: {error}"));
     }

@@ -338,7 +338,7 @@ fn a_prompt_outlives_its_daemon() {
 /// Whatever dies while a prompt is judged, it is judged once, counted once and retried once.
 #[test]
 fn a_verdict_survives_a_daemon_crash() {
-    for point in ["daemon.judge.begun", "daemon.judge.learnt", "daemon.judge.judged"] {
+    for point in ["daemon.judge.begun", "daemon.judge.recorded", "daemon.judge.judged"] {
         let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
         let ask_scene = AskScene::in_scene(scene, &["overloaded", "ok at last"]);
         ask_scene.add("anna");

@@ -14,7 +14,7 @@ use crate::launch_and_cancel::scene_with_points;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Points that a prompt does not pass: they belong to a manual resume or to the yard.
-const OTHERS: [&str; 2] = ["daemon.again.resumed", "yard.kept"];
+const OTHERS: [&str; 2] = ["daemon.relaunch.resumed", "yard.kept"];
 
 /// Every point that belongs to prompts, except those of members.
 fn points() -> impl Iterator<Item = &'static str> {

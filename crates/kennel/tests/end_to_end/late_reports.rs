@@ -288,7 +288,7 @@ fn a_daemon_that_is_killed_while_it_launches_leaves_no_ghost() {
 
 #[test]
 fn a_daemon_that_is_killed_at_the_deadline_leaves_no_ghost() {
-    for point in ["daemon.ready.overdue", "daemon.stop.tell"] {
+    for point in ["daemon.ready.overdue", "daemon.stop.send"] {
         a_slow_resume_leaves_no_ghost_over_a_crash(Who::Other, Pen::Subtree, point);
     }
 }

@@ -397,7 +397,7 @@ fn a_plans_timeout_does_not_count_while_no_daemon_runs() {
 #[test]
 fn a_plan_survives_a_daemon_crash() {
     let points = [
-        "daemon.plan.kept",
+        "daemon.plan.saved",
         "daemon.plan.asking",
         "daemon.plan.asked",
         "daemon.judge.begun",
@@ -418,7 +418,7 @@ fn a_plan_survives_a_daemon_crash() {
         signal(held, "KILL");
         faults.disarm(point);
         let reported = running.wait();
-        if point == "daemon.plan.kept" {
+        if point == "daemon.plan.saved" {
             // It was not on record: it may run again or not.
             assert!(reported.code == 0 || reported.code == 207, "{point}: {reported:?}");
             plan_scene.end();

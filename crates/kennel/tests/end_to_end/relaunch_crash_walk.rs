@@ -26,11 +26,11 @@ enum Scenario {
 impl Scenario {
     fn passing(point: &str) -> Self {
         match point {
-            "daemon.again.resumed" => Self::Resume,
-            "daemon.line.turn_came" => Self::Turn,
-            "daemon.again.kept"
-            | "daemon.again.pending"
-            | "daemon.again.restarted"
+            "daemon.relaunch.resumed" => Self::Resume,
+            "daemon.queue.turn_came" => Self::Turn,
+            "daemon.relaunch.stored"
+            | "daemon.relaunch.pending"
+            | "daemon.relaunch.restarted"
             | "yard.kept" => Self::Restart,
             _ => panic!("no story passes {point}"),
         }

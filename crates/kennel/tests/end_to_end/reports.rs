@@ -237,7 +237,7 @@ fn home_id(scene: &Scene) -> String {
 /// R6: the daemon is killed at each step of a report.
 #[test]
 fn a_report_survives_a_daemon_crash() {
-    for point in ["daemon.report.heard", "daemon.report.judged", "daemon.report.written"] {
+    for point in ["daemon.report.received", "daemon.report.judged", "daemon.report.written"] {
         let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
         let id = scene.launch_ready(&["--ready", "report"], &["sleep"]);
         faults.arm(point);

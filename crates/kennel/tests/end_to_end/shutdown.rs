@@ -193,12 +193,12 @@ fn a_process_is_frozen(pen: Pen, by_daemon: bool) {
 fn a_restart_completes_although_the_yard_dies() {
     let Some((scene, faults)) = scene_with_points(Who::Root, Pen::Cgroup) else { return };
     let id = scene.launch_ready(&[], &["sleep"]);
-    faults.arm("daemon.leave.now");
+    faults.arm("daemon.shutdown.now");
     let restart = Running::start(scene.kennel(&["daemon", "restart"]));
-    let before = faults.wait_reached("daemon.leave.now", TIMEOUT).expect("it is about to leave");
+    let before = faults.wait_reached("daemon.shutdown.now", TIMEOUT).expect("it is about to leave");
     signal(scene.yard().expect("a yard"), "KILL");
     eventually("the yard is gone", || scene.yard().is_none());
-    faults.disarm("daemon.leave.now");
+    faults.disarm("daemon.shutdown.now");
     let restart = restart.wait();
     assert_eq!(restart.code, 0, "{restart:?}");
     assert!(scene.daemon().is_some_and(|pid| pid != before), "{restart:?}");

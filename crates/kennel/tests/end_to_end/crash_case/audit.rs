@@ -21,7 +21,7 @@ const WRITES_TO_NOBODY: u8 = 74;
 
 /// Points at which the keeper has stored its outcome, or the daemon has received it.
 const OUTCOME_IS_SAFE: [&str; 5] =
-    ["keeper.outcome", "keeper.told", "keeper.released", "daemon.exit.gone", "daemon.clean_up"];
+    ["keeper.outcome", "keeper.reported", "keeper.released", "daemon.exit.gone", "daemon.clean_up"];
 
 pub(crate) struct Audit<'a> {
     pub(crate) scene: &'a Scene,

@@ -45,15 +45,14 @@ fn is_about_prompts(point: &str) -> bool {
 }
 
 fn is_about_terminals(point: &str) -> bool {
-    point.starts_with("daemon.terminal.")
+    point.starts_with("daemon.adopted.")
 }
 
 fn points() -> impl Iterator<Item = &'static str> {
-    let keeper = kennel_keeper::KEEPER_POINTS.iter();
-    let points = keeper.chain(kennel_keeper::yard::POINTS).chain(kennel_daemon::POINTS);
-    points.copied()
+    let keeper = kennel_keeper::KEEPER_POINTS.iter().chain(kennel_keeper::yard::POINTS);
+    keeper.copied().chain(kennel_daemon::fault_points())
 }
 
 fn is_about_launches(point: &str) -> bool {
-    ["daemon.again.", "daemon.line.", "yard.kept"].iter().any(|part| point.starts_with(part))
+    ["daemon.relaunch.", "daemon.queue.", "yard.kept"].iter().any(|part| point.starts_with(part))
 }

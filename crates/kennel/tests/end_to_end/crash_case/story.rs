@@ -55,7 +55,7 @@ impl Scenario {
         match (who, step) {
             ("keeper", "forked" | "hello" | "prepared" | "go" | "pen") => Self::Launch,
             ("keeper", "born" | "granted" | "opened") => Self::Launch,
-            ("keeper", "exited" | "empty" | "outcome" | "told" | "released") => Self::Exit,
+            ("keeper", "exited" | "empty" | "outcome" | "reported" | "released") => Self::Exit,
             ("keeper", "stopping") => Self::Stop,
             ("yard", "fork" | "forked") => Self::Launch,
             // (By itself a spare keeper exits much later.)
@@ -74,8 +74,8 @@ impl Scenario {
             ("daemon", "stop") => Self::Stop,
             ("daemon", "end_pen") => Self::KeeperDeath,
             ("daemon", "remove") => Self::Removal,
-            ("daemon", "leave") if rest == "leave.drain" => Self::Restart,
-            ("daemon", "leave") => Self::Shutdown,
+            ("daemon", "shutdown") if rest == "shutdown.drain" => Self::Restart,
+            ("daemon", "shutdown") => Self::Shutdown,
             _ => panic!("no story passes {point}"),
         }
     }
