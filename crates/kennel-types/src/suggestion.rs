@@ -5,6 +5,11 @@
 /// a short word resembles every other.
 #[must_use]
 pub fn similarity(written: &str, known: &str) -> Option<usize> {
+    // A shared prefix such as `KENNEL_RUN_` makes no words similar.
+    let (written, known) = match written.rfind('_') {
+        Some(at) if known.starts_with(&written[..=at]) => (&written[at + 1..], &known[at + 1..]),
+        _ => (written, known),
+    };
     let limit = (written.chars().count() / 3).clamp(1, 4);
     Some(strsim::osa_distance(written, known)).filter(|distance| *distance <= limit)
 }
@@ -37,6 +42,8 @@ mod tests {
             ("claud", "claude", Some(1)),
             ("kitten", "sitting", None),
             ("", "abc", None),
+            ("KENNEL_RUN_TIMEOT", "KENNEL_RUN_TIMEOUT", Some(1)),
+            ("KENNEL_RUN_XYZZY", "KENNEL_RUN_READY", None),
         ] {
             assert_eq!(similarity(written, known), distance, "{written} {known}");
         }

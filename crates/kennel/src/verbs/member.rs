@@ -139,7 +139,7 @@ fn list(members: &[MemberView], width: Option<usize>, ink: ColorMode) -> String 
     for member in members {
         let state = match &member.busy_with {
             Some(session) => Cell::toned(format!("busy: {session}"), TextStyle::Good),
-            None => Cell::new("free"),
+            None => Cell::new("idle"),
         };
         table.row(vec![
             Cell::new(sanitize(&member.name)),
@@ -182,7 +182,7 @@ fn details(member: &MemberView) -> String {
         (Some(session), since) => {
             format!("busy with {session} since {}", since.as_deref().unwrap_or("just now"))
         }
-        (None, _) => "free".to_owned(),
+        (None, _) => "idle".to_owned(),
     };
     let waiting = match member.waiting {
         0 => String::new(),

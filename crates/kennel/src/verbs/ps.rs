@@ -138,27 +138,14 @@ mod tests {
         ended.exit = Some(Exit::Signal { signal: 15, core: false, oom: false });
         ended.spec.argv = vec!["sh".to_owned(), "-c".to_owned(), "a\nb\x1b[31m".to_owned()];
         let shown = text(&[session(), ended], now(), Some(80), ColorMode::Plain);
-        assert_eq!(
-            shown,
-            "\
-ID            NAME       PHASE     PID  AGE  EXIT        COMMAND
-0c3k5d9wq2fa  fix-login  running  4711   5m  -           claude -p 'fix the log…
-0c3k5d9wq2fb  -          ended    4711   5m  143 (TERM)  sh -c 'a\\nb\\u{1b}[31m'
-"
-        );
+        insta::assert_snapshot!(shown);
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     }
 
     #[test]
     fn a_narrow_terminal_omits_columns() {
         let shown = text(&[session()], now(), Some(56), ColorMode::Plain);
-        assert_eq!(
-            shown,
-            "\
-ID            NAME       PHASE     PID  EXIT  COMMAND
-0c3k5d9wq2fa  fix-login  running  4711  -     claude -p…
-"
-        );
+        insta::assert_snapshot!(shown);
         let shown = text(&[session()], now(), Some(55), ColorMode::Plain);
         assert!(shown.starts_with("ID            NAME       PHASE    EXIT  COMMAND\n"), "{shown}");
     }
@@ -172,14 +159,7 @@ ID            NAME       PHASE     PID  EXIT  COMMAND
         up.title = Some("the login page".to_owned().try_into().unwrap());
         let mut waiting = session();
         waiting.ready = ReadyState::Waiting;
-        assert_eq!(
-            text(&[up, waiting], now(), None, ColorMode::Plain),
-            "\
-ID            NAME       PHASE             PID  AGE  EXIT  STATUS                      COMMAND
-0c3k5d9wq2fa  fix-login  running (ready)  4711   5m  -     busy, 40 %, the login page  claude -p 'fix the login page'
-0c3k5d9wq2fa  fix-login  starting         4711   5m  -     -                           claude -p 'fix the login page'
-"
-        );
+        insta::assert_snapshot!(text(&[up, waiting], now(), None, ColorMode::Plain));
     }
 
     #[test]

@@ -200,18 +200,7 @@ mod tests {
         assert_eq!(text(&WorktreesView::default(), Some(80), ColorMode::Plain), "no worktrees\n");
         let states = [WorktreeState::InUse, WorktreeState::Owed, WorktreeState::Kept];
         let found = WorktreesView { worktrees: states.map(worktree).to_vec() };
-        assert_eq!(
-            text(&found, None, ColorMode::Plain),
-            "\
-SESSION       STATE           BRANCH               WORKTREE              REPOSITORY
-0c3k5d9wq2fa  in use          kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
-0c3k5d9wq2fa  removal failed  kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
-0c3k5d9wq2fa  kept            kennel/0c3k5d9wq2fa  /w/repo-0c3k5d9wq2fa  /src/repo/.git
-
-0c3k5d9wq2fa could not be removed, failed 2 times: busy
-0c3k5d9wq2fa is kept: 1 commit
-"
-        );
+        insta::assert_snapshot!(text(&found, None, ColorMode::Plain));
     }
 
     #[test]
