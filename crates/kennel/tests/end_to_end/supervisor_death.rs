@@ -110,7 +110,7 @@ everywhere! {
         }
         let log = scene.logs();
         for pause in ["100ms", "200ms", "400ms", "800ms"] {
-            assert!(log.contains(&format!("again in {pause}")), "{log}");
+            assert!(log.contains(&format!("restarting it in {pause}")), "{log}");
         }
         assert!(alive(agent));
         assert_eq!(scene.session(&id)["phase"], "running");
