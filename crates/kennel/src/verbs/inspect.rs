@@ -155,7 +155,7 @@ fn asked(page: &mut Page, session: &SessionView) {
         page.entry("restart", format!("{}{unknown}", spec.restart));
     }
     if spec.tethered {
-        page.entry("cancel_on_disconnect to", "the client that started it");
+        page.entry("tied to", "the client that started it");
     }
     if let Some(parent) = &spec.parent {
         let stays =

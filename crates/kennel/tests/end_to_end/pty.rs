@@ -121,7 +121,7 @@ everywhere! {
         let (screen, child) = on_a_terminal(&scene, &args, SIZE);
         eventually("our terminal is raw", || is_raw(&screen));
         detach(screen, child);
-        assert_eq!(scene.session("x")["phase"], "running", "it is cancel_on_disconnect to nobody any more");
+        assert_eq!(scene.session("x")["phase"], "running", "it is tied to no client any more");
         let (mut screen, child) = attach(&scene, "x", SIZE);
         screen.press("hello\r");
         screen.wait_for("got:hello");
