@@ -51,7 +51,7 @@ impl Session {
         self.reap(exit, reason.unwrap_or(&by_itself))
     }
 
-    /// Notes that the pen was seen empty. The reason counts if there is none yet.
+    /// Notes that the pen was seen empty, and sets the reason unless the session already has one.
     pub(super) fn reap(&mut self, exit: &Exit, reason: &Reason) -> Vec<Effect> {
         let mut effects = Vec::new();
         if self.has_ended() {

@@ -69,7 +69,7 @@ impl Session {
         asked && self.phase == Phase::Making && std::mem::take(&mut self.underway.making)
     }
 
-    /// Ends a session for which no keeper was requested, so that there is none to tell or to probe.
+    /// Ends a session that has no keeper yet: there is no process to stop or to probe.
     /// It waits until the stop was recorded, or could not be, so that a new daemon does not launch
     /// it, and until nothing is being created.
     pub(super) fn end_unlaunched(&mut self, effects: &mut Vec<Effect>) {

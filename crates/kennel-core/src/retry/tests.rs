@@ -195,8 +195,7 @@ fn the_reported_reason_is_one_that_a_user_can_act_on() {
     }
 }
 
-/// Granted, then daemon and keeper die: whatever was asked for, nobody saw that the provider is to
-/// blame.
+/// The daemon and the keeper die after the grant, so there is no evidence that the provider failed.
 #[test]
 fn an_unjudged_prompt_that_may_have_run_is_never_repeated() {
     for replay in [false, true] {
@@ -300,12 +299,12 @@ proptest! {
             let stale_before = fresh > 0;
             let since_first = now;
             let facts = RetryFacts { attempts, stale_before, since_first, jitter, ..facts(&agent, &judged) };
-            let Ok(Retry { after, fresh: anew }) = decide(&facts) else { break };
-            prop_assert!(work == Work::None || replay || anew && work != Work::Tools);
+            let Ok(Retry { after, fresh: is_fresh }) = decide(&facts) else { break };
+            prop_assert!(work == Work::None || replay || is_fresh && work != Work::Tools);
             now += after;
             attempts += 1;
             prop_assert!(within.is_none_or(|within| now <= Duration::from_millis(within)));
-            if anew {
+            if is_fresh {
                 fresh += 1;
                 agent.conversation = None;
             } else {

@@ -26,8 +26,7 @@ fn is_forgotten(session: &Session) -> bool {
     matches!(session.reason, Some(Reason::Forgotten { .. }))
 }
 
-/// In line, or while its worktree is made, there is no keeper, nor will there be one that nobody
-/// knows of.
+/// A session that is queued or waits for its worktree has no keeper, and has requested none.
 fn check_waiting(plot: &Plot, session: &Session) -> Result<(), String> {
     if session.phase < Phase::Reserved && plot.history.asked_for_keeper {
         return Err(format!("1: a keeper, and on record as {:?}", session.phase));

@@ -306,8 +306,8 @@ fn a_prompt_from_a_file_is_checked_when_it_is_set() {
     assert!(error.to_string().starts_with("one.a: {{x}}: there is no earlier stage x"), "{error}");
     assert_eq!(crate::plan::put_prompt(&mut plan, &place, "go on"), Ok(()));
     assert!(plan.prompt_files().is_empty());
-    let nobody = AgentPath::parse("one.z").unwrap();
-    let error = crate::plan::put_prompt(&mut plan, &nobody, "x").unwrap_err();
+    let unknown = AgentPath::parse("one.z").unwrap();
+    let error = crate::plan::put_prompt(&mut plan, &unknown, "x").unwrap_err();
     assert_eq!(error.to_string(), "there is no agent one.z in this plan");
 }
 

@@ -42,7 +42,7 @@ fn place(text: &str) -> AgentPath {
 }
 
 fn nothing<'a>(_: &AgentPath) -> AgentAnswer<'a> {
-    AgentAnswer::Missing("nobody asked".into())
+    AgentAnswer::Missing("it was not asked".into())
 }
 
 #[test]

@@ -218,8 +218,8 @@ fn a_session_that_comes_too_late_belongs_to_no_plan() {
     assert_eq!(run.tell(asked(1)), Err(IgnoredReason::Late));
     run.taken(asked(2));
     assert_eq!(run.tell(asked(2)), Err(IgnoredReason::Known));
-    let nobody = PlanEvent::NotAsked { place: place("x.y"), ask: 1 };
-    assert_eq!(run.tell(nobody), Err(IgnoredReason::NoAgent(place("x.y"))));
+    let unknown = PlanEvent::NotAsked { place: place("x.y"), ask: 1 };
+    assert_eq!(run.tell(unknown), Err(IgnoredReason::NoAgent(place("x.y"))));
 }
 
 #[test]

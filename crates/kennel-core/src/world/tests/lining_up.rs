@@ -87,8 +87,8 @@ fn the_end_of_a_parent_removes_its_child_from_the_queue() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whoever comes, in whatever order they end: never more than the cap, in the order in which
-    /// they came, and nobody waits while there is room.
+    /// In any order of ends, the live sessions never exceed the cap, they start in the order of
+    /// their requests, and no session waits while there is room.
     #[test]
     fn limits_and_order_hold_for_any_sessions(
         cap in 1..4_u32,
