@@ -360,8 +360,7 @@ fn it_is_adopted_once_wherever_the_daemon_is_killed() {
         scene.call_ok(&["daemon", "start"]);
         let own = own(&scene, &["sleep"]);
         let pid = own.pid().to_string();
-        let begins = ["admitted", "look", "files_made", "followed"];
-        let stops = !begins.iter().any(|step| point.ends_with(step));
+        let stops = ["daemon.adopted.end", "daemon.adopted.ended"].contains(&point);
         let id = stops.then(|| adopt(&scene, &own, &[]));
         faults.arm(point);
         let act = match &id {
@@ -370,7 +369,7 @@ fn it_is_adopted_once_wherever_the_daemon_is_killed() {
         };
         let acting = Running::start(scene.kennel(&act));
         let held = faults.wait_reached(point, Duration::from_secs(20));
-        let held = held.unwrap_or_else(|| panic!("nobody passes {point}"));
+        let held = held.unwrap_or_else(|| panic!("no process passes {point}"));
         signal(held, "KILL");
         faults.disarm(point);
         let acted = acting.wait();
