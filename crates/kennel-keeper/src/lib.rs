@@ -23,3 +23,11 @@ pub use client::{
     KEEPER_SOCKET, KeeperClient, KeeperClientError, SocketClient, YARD_SOCKET, YardClient,
 };
 pub use keeper::POINTS as KEEPER_POINTS;
+
+/// Maps a missing file to none.
+fn if_exists<T>(result: std::io::Result<T>) -> std::io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}

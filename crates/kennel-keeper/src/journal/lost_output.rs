@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::if_exists;
 use crate::protocol::{LOST_OUTPUT_ROOM, OUTCOME_FILE, OUTCOME_ROOM, seal, unseal};
 
 const MAGIC: u32 = 0x4b4c_4f31;
@@ -25,10 +26,7 @@ pub(super) fn write(journal: &Path, bytes: u64) -> io::Result<()> {
 
 /// Reads the note, if there is one.
 pub(super) fn read(journal: &Path) -> io::Result<Option<u64>> {
-    let file = match File::open(file_of(journal)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file?,
-    };
+    let Some(file) = if_exists(File::open(file_of(journal)))? else { return Ok(None) };
     let mut note = [0; LOST_OUTPUT_ROOM];
     match file.read_exact_at(&mut note, POSITION) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::format::{LONGEST_RECORD, RECORD_HEAD, RecordHead, SEGMENT_HEAD, SegmentHead};
 use super::reader::JournalReader;
 use super::seal::Seal;
+use crate::if_exists;
 
 pub(super) fn path_of(folder: &Path, sequence: u64) -> PathBuf {
     folder.join(format!("{sequence:08x}"))
@@ -22,11 +23,7 @@ fn sequence_of(name: &str) -> Option<u64> {
 
 /// The sequences in a folder, from old to new. A file that is renamed meanwhile may be missing.
 pub(super) fn sequences(folder: &Path) -> io::Result<Vec<u64>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
+    let Some(entries) = if_exists(fs::read_dir(folder))? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for entry in entries {
         let name = entry?.file_name();
@@ -40,12 +37,9 @@ pub(super) fn sequences(folder: &Path) -> io::Result<Vec<u64>> {
 pub fn bytes_on_disk(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for sequence in sequences(folder)? {
-        match fs::metadata(path_of(folder, sequence)) {
-            Ok(metadata) => bytes += metadata.blocks() * 512,
-            // Renamed since the listing.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
+        // It may have been renamed since the listing.
+        let metadata = if_exists(fs::metadata(path_of(folder, sequence)))?;
+        bytes += metadata.map_or(0, |metadata| metadata.blocks() * 512);
     }
     Ok(bytes)
 }
@@ -80,10 +74,8 @@ pub(super) struct JournalSegment {
 impl JournalSegment {
     /// Returns none if there is no segment of this sequence yet, or no longer.
     pub(super) fn open(folder: &Path, sequence: u64) -> io::Result<Option<Self>> {
-        let file = match File::open(path_of(folder, sequence)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+        let Some(file) = if_exists(File::open(path_of(folder, sequence)))? else {
+            return Ok(None);
         };
         let head = read_head(&file)?.filter(|head| head.sequence == sequence);
         Ok(head.map(|head| Self { file, head }))

@@ -12,6 +12,7 @@ use super::format::{
 use super::lost_output;
 use super::seal::Seal;
 use super::segment::{JournalSegment, Walk, path_of, sequences};
+use crate::if_exists;
 
 const MIN_SEGMENT: u64 = 64 * 1024;
 const MAX_SEGMENT: u64 = 4 * 1024 * 1024;
@@ -348,18 +349,11 @@ impl JournalWriter {
         let opened = self.disk.open(&path, false).and_then(|file| {
             self.disk.rename(&path, &path_of(&self.folder, sequence)).map(|()| file)
         });
-        match opened {
-            Ok(file) => {
-                self.older.pop_front();
-                self.replace_current(Current::new(file, self.nonce, sequence, oldest.bytes));
-                Ok(true)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.older.pop_front();
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
+        let file = if_exists(opened)?;
+        self.older.pop_front();
+        let Some(file) = file else { return Ok(false) };
+        self.replace_current(Current::new(file, self.nonce, sequence, oldest.bytes));
+        Ok(true)
     }
 
     /// Starts the only segment over: the newest output is the most important.
@@ -377,10 +371,7 @@ impl JournalWriter {
 
     fn drop_oldest(&mut self) -> io::Result<()> {
         let Some(oldest) = self.older.front() else { return Ok(()) };
-        match self.disk.remove(&path_of(&self.folder, oldest.sequence)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        if_exists(self.disk.remove(&path_of(&self.folder, oldest.sequence)))?;
         self.older.pop_front();
         Ok(())
     }

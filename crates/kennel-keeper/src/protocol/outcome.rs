@@ -107,12 +107,7 @@ impl OutcomeFile {
     /// # Errors
     /// The file could not be read, so it is unknown whether there is an outcome.
     pub fn read(path: &Path) -> io::Result<Option<Outcome>> {
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        Ok(decode(&bytes))
+        Ok(crate::if_exists(std::fs::read(path))?.and_then(|bytes| decode(&bytes)))
     }
 }
 

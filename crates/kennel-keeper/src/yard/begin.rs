@@ -57,9 +57,6 @@ pub(super) fn take_locks(home: &Path) -> io::Result<Option<(OwnedFd, OwnedFd)>> 
 
 /// Listens in the home. With the lock held, an existing socket file is that of a dead yard.
 pub(super) fn listen(home: &Path) -> io::Result<OwnedFd> {
-    match std::fs::remove_file(home.join(YARD_SOCKET)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    crate::if_exists(std::fs::remove_file(home.join(YARD_SOCKET)))?;
     client::listen(home, YARD_SOCKET)
 }
