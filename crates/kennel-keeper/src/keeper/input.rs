@@ -12,16 +12,6 @@ const BOUND: usize = 64 * 1024;
 /// Control-D: end of file on a terminal.
 const END_OF_TRANSMISSION: u8 = 4;
 
-#[derive(Debug, PartialEq, Eq)]
-#[must_use]
-pub(super) enum InputOutcome {
-    Accepted,
-    /// The agent does not read, and too much is pending.
-    Full,
-    /// The agent has no input, or it is closed.
-    Closed,
-}
-
 /// The agent's standard input, or its terminal.
 #[derive(Debug)]
 pub(super) struct AgentInput {
@@ -37,15 +27,16 @@ impl AgentInput {
         Self { target, is_terminal, pending: VecDeque::new(), closing: false }
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) -> InputOutcome {
+    /// Accepts input for the agent, or returns why not.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
         if self.target.is_none() || self.closing {
-            return InputOutcome::Closed;
+            return Err("the agent's standard input is closed");
         }
         if self.pending.len() + bytes.len() > BOUND {
-            return InputOutcome::Full;
+            return Err("the agent does not read its input, and too much of it is pending");
         }
         self.pending.extend(bytes);
-        InputOutcome::Accepted
+        Ok(())
     }
 
     pub(super) fn close(&mut self) {

@@ -55,11 +55,12 @@ pub(super) fn launch_and_supervise(
     connections: &mut Connections,
     order: &mut LaunchOrder,
     namespace: io::Result<Option<NamespaceInit>>,
-    inputs: LaunchInputs<'_>,
+    stdin: Option<OwnedFd>,
+    inherited: &YardInheritance,
+    lock: BorrowedFd<'_>,
 ) -> (Outcome, Option<OutcomeFile>) {
-    let LaunchInputs { stdin, inherited, lock } = inputs;
     // While the daemon writes its record.
-    let LaunchFiles { file, journal } = match prepare(connections, order, lock) {
+    let (file, journal) = match prepare(connections, order, lock) {
         Ok(files) => files,
         Err(cause) => {
             let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE)).ok();
@@ -101,36 +102,23 @@ pub(super) fn launch_and_supervise(
     (outcome, Some(file))
 }
 
-struct LaunchFiles {
-    file: OutcomeFile,
-    journal: JournalWriter,
-}
-
 /// Reserves everything that can fail for want of disk space, before anything runs.
 fn prepare(
     connections: &mut Connections,
     order: &LaunchOrder,
     lock: BorrowedFd<'_>,
-) -> Result<LaunchFiles, Cause> {
+) -> Result<(OutcomeFile, JournalWriter), Cause> {
     let mut prepared = || {
         lock_note::write_keeper(lock)?;
         let file = OutcomeFile::reserve(&order.folder.join(OUTCOME_FILE))?;
         let journal = JournalWriter::create(&order.folder.join("journal"), order.output_limit)?;
         connections.listen(&order.folder)?;
-        Ok(LaunchFiles { file, journal })
+        Ok((file, journal))
     };
     prepared().map_err(|error: io::Error| {
         let why = format!("the session's folder {}: {error}", order.folder.display());
         Cause::Failed { code: 202, why }
     })
-}
-
-/// What a keeper has for its launch besides the order.
-pub(super) struct LaunchInputs<'a> {
-    pub(super) stdin: Option<OwnedFd>,
-    pub(super) inherited: &'a YardInheritance,
-    /// The file of the launch's lock.
-    pub(super) lock: BorrowedFd<'a>,
 }
 
 /// Creates the pen. Also returns the limits that it could not be given.

@@ -32,7 +32,6 @@ use rustix::fd::{AsFd, OwnedFd};
 use crate::fault;
 use crate::protocol::{Cause, LaunchOrder, Outcome, OutcomeFile};
 use connections::Connections;
-use launch::LaunchInputs;
 use setup::NamespaceSide;
 pub(crate) use setup::YardFacts;
 
@@ -84,22 +83,16 @@ pub(crate) struct YardInheritance {
     pub(crate) facts: YardFacts,
 }
 
-#[derive(Debug)]
-#[must_use]
-pub(crate) enum AfterLaunch {
-    /// It has closed everything but this connection to its daemon, and has no child.
-    Free(OwnedFd),
-    Exit,
-}
-
-/// Runs as the keeper of a launch until its end, in a process that is already detached.
+/// Runs as the keeper of a launch until its end, in a process that is already detached. A keeper
+/// that can take another launch has no child, and has closed everything but the connection to its
+/// daemon, which is returned.
 ///
 /// # Errors
 /// Nothing was launched, and the reason could not be reported to the daemon.
-pub(crate) fn keep(
+fn keep(
     descriptors: LaunchDescriptors,
     inherited: &YardInheritance,
-) -> io::Result<AfterLaunch> {
+) -> io::Result<Option<OwnedFd>> {
     fault::point("keeper.forked");
     let LaunchDescriptors { order, lock, daemon, stdin } = descriptors;
     inherited.facts.set_name("kennel-keeper")?;
@@ -109,15 +102,20 @@ pub(crate) fn keep(
         NamespaceSide::Outside(init) => {
             drop((lock, daemon, stdin)); // only the keeper itself may hold these
             setup::wait_for_init(init)?;
-            return Ok(AfterLaunch::Exit);
+            return Ok(None);
         }
     };
     let mut connections = Connections::new(daemon, order.token.clone());
     connections.greet_daemon();
     fault::point("keeper.hello");
-    let inputs = LaunchInputs { stdin, inherited, lock: lock.as_fd() };
-    let (outcome, file) =
-        launch::launch_and_supervise(&mut connections, &mut order, namespace, inputs);
+    let (outcome, file) = launch::launch_and_supervise(
+        &mut connections,
+        &mut order,
+        namespace,
+        stdin,
+        inherited,
+        lock.as_fd(),
+    );
     fault::point("keeper.empty");
     let removed = !outcome.folder_left;
     let daemon = finish(connections, file.as_ref(), outcome)?;
@@ -125,7 +123,7 @@ pub(crate) fn keep(
     // A keeper that has entered a namespace, left a folder, or still has a child is not used again.
     let alone = reap::reap_any()? == Reaped::NoChildren;
     let reusable = order.kind != PenKind::Pidns && removed && alone;
-    Ok(daemon.filter(|_| reusable).map_or(AfterLaunch::Exit, AfterLaunch::Free))
+    Ok(daemon.filter(|_| reusable))
 }
 
 /// Reports the outcome, and waits until a daemon (which is returned) or the disk has recorded it.

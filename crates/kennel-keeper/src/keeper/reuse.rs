@@ -12,7 +12,7 @@ use kennel_sys::process::leave_at_once;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
 
-use super::{AfterLaunch, LaunchDescriptors, YardInheritance, keep, setup};
+use super::{LaunchDescriptors, YardInheritance, keep, setup};
 use crate::protocol::{KeeperReport, KeeperRequest, LONGEST_REQUEST};
 
 /// The maximum number of launches of one keeper, so that a leak does not grow for ever.
@@ -37,15 +37,11 @@ fn serve_launches(
 ) -> io::Result<()> {
     setup::detach()?;
     for launch in 1.. {
-        let daemon = match keep(descriptors, inherited)? {
-            AfterLaunch::Free(daemon) if launch < LAUNCHES => daemon,
-            AfterLaunch::Free(_) | AfterLaunch::Exit => return Ok(()),
-        };
+        let daemon = keep(descriptors, inherited)?.filter(|_| launch < LAUNCHES);
+        let Some(daemon) = daemon else { return Ok(()) };
         inherited.facts.set_name("kennel-spare")?;
-        descriptors = match wait_for_launch(daemon)? {
-            Some(descriptors) => descriptors,
-            None => return Ok(()),
-        };
+        let Some(next) = wait_for_launch(daemon)? else { return Ok(()) };
+        descriptors = next;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::Signal;
 
 use super::connections::{Connections, PeerEvent};
-use super::input::{AgentInput, InputOutcome, unblock};
+use super::input::{AgentInput, unblock};
 use super::limit_clock::LimitClock;
 use super::now_ms;
 use super::output::AgentOutput;
@@ -304,18 +304,12 @@ impl LaunchSupervisor<'_> {
 
     fn handle(&mut self, pen: &mut SupervisedPen, event: PeerEvent) -> io::Result<()> {
         match event {
-            PeerEvent::OwnerConnected => {
-                if self.tether != Tether::None {
-                    self.tether = Tether::Tied;
-                }
-                Ok(())
-            }
-            PeerEvent::OwnerGone => {
-                self.owner_gone(pen);
-                Ok(())
-            }
-            PeerEvent::Request(from, request) => self.handle_request(pen, from, request),
+            PeerEvent::OwnerConnected if self.tether != Tether::None => self.tether = Tether::Tied,
+            PeerEvent::OwnerConnected => {}
+            PeerEvent::OwnerGone => self.owner_gone(pen),
+            PeerEvent::Request(from, request) => self.handle_request(pen, from, request)?,
         }
+        Ok(())
     }
 
     fn handle_request(
@@ -371,13 +365,9 @@ impl LaunchSupervisor<'_> {
 
     /// A refusal goes only to the sender of the input: others would take it for their own.
     fn take_input(&mut self, from: u64, bytes: &[u8]) {
-        let why = match self.input.take(bytes) {
-            InputOutcome::Accepted => return self.clock.input(),
-            InputOutcome::Full => {
-                "the agent does not read its input, and too much of it is pending"
-            }
-            InputOutcome::Closed => "the agent's standard input is closed",
-        };
-        self.connections.send_to(from, &KeeperReport::Refused(why.into()));
+        match self.input.take(bytes) {
+            Ok(()) => self.clock.input(),
+            Err(why) => self.connections.send_to(from, &KeeperReport::Refused(why.into())),
+        }
     }
 }
