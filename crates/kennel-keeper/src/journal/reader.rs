@@ -85,15 +85,9 @@ impl JournalReader {
     /// Moves to an offset. If output from there on was dropped, a gap follows. An offset beyond the end is
     /// waited for. A gap of unknown size has no length, so it is returned again after a seek to its offset.
     pub fn seek(&mut self, offset: u64) -> io::Result<()> {
-        let mut found = None;
-        for segment in self.newest_first()? {
-            let segment = segment?;
-            if segment.head.start <= offset {
-                found = Some(segment);
-                break;
-            }
-        }
-        self.walk = found.map(Walk::over);
+        let is_later = |segment: &JournalSegment| segment.head.start > offset;
+        let found = self.newest_first()?.find(|found| !found.as_ref().is_ok_and(is_later));
+        self.walk = found.transpose()?.map(Walk::over);
         self.wanted = offset;
         self.dropped_before = false;
         Ok(())
@@ -280,13 +274,9 @@ impl JournalReader {
         if let Some(next) = JournalSegment::open(&self.folder, after + 1)? {
             return Ok(Some(next));
         }
-        let mut found = None;
-        for sequence in sequences(&self.folder)?.into_iter().filter(|sequence| *sequence > after) {
-            found = JournalSegment::open(&self.folder, sequence)?;
-            if found.is_some() {
-                break;
-            }
-        }
+        let mut later = sequences(&self.folder)?.into_iter().filter(|sequence| *sequence > after);
+        let open = |sequence| JournalSegment::open(&self.folder, sequence).transpose();
+        let mut found = later.find_map(open).transpose()?;
         // The listing may have missed a segment.
         while let Some(lower) = found.as_ref().map(|segment| segment.head.sequence - 1)
             && lower > after
@@ -325,14 +315,12 @@ fn after_newline(segment: JournalSegment, mut before: usize) -> io::Result<u64> 
     while let Some(found) = walk.next()? {
         let RecordContent::Data { .. } = found.record.content else { continue };
         let newlines = walk.data(found.data).iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        let mut passed = 0;
         for (index, _) in newlines {
-            if passed == before {
+            if before == 0 {
                 return Ok(found.record.offset + index as u64 + 1);
             }
-            passed += 1;
+            before -= 1;
         }
-        before -= passed;
     }
     // It was reused meanwhile: what is left begins after it.
     Ok(walk.offset())

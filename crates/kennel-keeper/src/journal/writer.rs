@@ -251,7 +251,7 @@ impl JournalWriter {
     /// One write: the segment's header, a gap for lost bytes, and the piece, up to `room`.
     fn write(&mut self, time_ms: u64, piece: JournalPiece<'_>, room: u64) -> io::Result<usize> {
         let current = self.current.as_mut().ok_or(io::ErrorKind::StorageFull)?;
-        let mut lead = Lead::default();
+        let mut lead = Lead { bytes: [0; LONGEST_LEAD], length: 0 };
         let mut offset = self.written;
         if current.used == 0 {
             let (sequence, nonce) = (current.sequence, self.nonce);
@@ -404,12 +404,6 @@ impl JournalWriter {
 struct Lead {
     bytes: [u8; LONGEST_LEAD],
     length: usize,
-}
-
-impl Default for Lead {
-    fn default() -> Self {
-        Self { bytes: [0; LONGEST_LEAD], length: 0 }
-    }
 }
 
 impl Lead {

@@ -185,15 +185,12 @@ fn wait_for(
     wanted: &KeeperRequest,
 ) -> Result<(), Cause> {
     use KeeperRequest::{Dismiss, Kill, Stop};
+    use PeerEvent::{OwnerGone, Request};
     let deadline = Instant::now() + GRANT;
     loop {
         let events = connections.serve();
-        let calls_off = |event: &PeerEvent| match event {
-            PeerEvent::Request(_, request) => {
-                matches!(request, Dismiss | Stop { .. } | Kill)
-            }
-            PeerEvent::OwnerGone => true,
-            PeerEvent::OwnerConnected => false,
+        let calls_off = |event: &PeerEvent| {
+            matches!(event, OwnerGone | Request(_, Dismiss | Stop { .. } | Kill))
         };
         if events.iter().any(calls_off) || !connections.has_daemon() {
             return Err(Cause::Dismissed);

@@ -134,19 +134,13 @@ impl AgentOutput {
         while index < self.sources.len() {
             let mut open = true;
             for _ in 0..TURNS {
-                match self.read(index)? {
-                    ReadOutcome::Bytes(bytes) => {
-                        any = true;
-                        all_short &= bytes < SHORT;
-                        if bytes < SHORT {
-                            break;
-                        }
-                    }
-                    ReadOutcome::Nothing => break,
-                    ReadOutcome::End => {
-                        open = false;
-                        break;
-                    }
+                let read = self.read(index)?;
+                open = read.is_some();
+                let bytes = read.unwrap_or(0);
+                any |= bytes > 0;
+                all_short &= bytes < SHORT;
+                if bytes < SHORT {
+                    break;
                 }
             }
             if open {
@@ -158,26 +152,21 @@ impl AgentOutput {
         Ok((any, all_short))
     }
 
-    fn read(&mut self, index: usize) -> io::Result<ReadOutcome> {
+    /// Returns how many bytes were read; zero if there is nothing now, none at the end of the stream.
+    fn read(&mut self, index: usize) -> io::Result<Option<usize>> {
         self.buffer.clear();
         self.buffer.reserve(CHUNK);
         let source = &self.sources[index];
         match rustix::io::read(&source.fd, spare_capacity(&mut self.buffer)) {
             // A terminal whose other side is closed returns EIO.
-            Ok(0) | Err(Errno::IO) => Ok(ReadOutcome::End),
+            Ok(0) | Err(Errno::IO) => Ok(None),
             Ok(bytes) => {
                 // The journal itself records what it loses.
                 let _appended = self.journal.append(source.tag, now_ms(), &self.buffer);
-                Ok(ReadOutcome::Bytes(bytes))
+                Ok(Some(bytes))
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(ReadOutcome::Nothing),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Some(0)),
             Err(error) => Err(error.into()),
         }
     }
-}
-
-enum ReadOutcome {
-    Bytes(usize),
-    Nothing,
-    End,
 }

@@ -227,20 +227,15 @@ impl YardServer {
     /// Passes TERM on to the daemon, which ends all sessions. Then the yard exits.
     fn terminate_daemon(&mut self) -> io::Result<()> {
         self.terminating = true;
-        match &self.daemon {
-            Some(daemon) => {
-                let _sent_or_gone = pidfd::send(&daemon.pidfd, Signal::TERM)?;
-            }
-            None if self.keepers.is_empty() => self.future = AfterDaemon::Leave,
+        if self.daemon.is_none() && self.keepers.is_empty() {
+            self.future = AfterDaemon::Leave;
+        } else if self.daemon.is_none() {
             // Sessions without a daemon: a daemon must end them.
-            None => {
-                self.start_at = Some(Instant::now());
-                self.start_daemon_if_due();
-                return match &self.daemon {
-                    Some(_) => self.terminate_daemon(),
-                    None => Ok(()),
-                };
-            }
+            self.start_at = Some(Instant::now());
+            self.start_daemon_if_due();
+        }
+        if let Some(daemon) = &self.daemon {
+            let _sent_or_gone = pidfd::send(&daemon.pidfd, Signal::TERM)?;
         }
         Ok(())
     }
