@@ -30,25 +30,6 @@ impl HomeId {
             text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         check(valid, "home id", text, "expected 16 lower-case hex digits").map(Self)
     }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for HomeId {
-    type Error = ParseNameError;
-
-    fn try_from(text: String) -> Result<Self, ParseNameError> {
-        Self::parse(&text)
-    }
-}
-
-impl fmt::Display for HomeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// The id of a pen within its home. Kennel uses the id of the session.
@@ -70,26 +51,35 @@ impl PenId {
         check(valid, "session id", text, "expected 1 to 64 lower-case letters, digits or _")
             .map(Self)
     }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl TryFrom<String> for PenId {
-    type Error = ParseNameError;
+/// Both ids are text: shown as it is, and checked when it is deserialized.
+macro_rules! impl_text_id {
+    ($($id:ident),+) => {$(
+        impl $id {
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
 
-    fn try_from(text: String) -> Result<Self, ParseNameError> {
-        Self::parse(&text)
-    }
+        impl TryFrom<String> for $id {
+            type Error = ParseNameError;
+
+            fn try_from(text: String) -> Result<Self, ParseNameError> {
+                Self::parse(&text)
+            }
+        }
+
+        impl fmt::Display for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )+};
 }
 
-impl fmt::Display for PenId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+impl_text_id!(HomeId, PenId);
 
 /// The name of a pen: `kennel-HOME-SESSION`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
