@@ -324,7 +324,7 @@ fn add_pids(folder: &OwnedFd, pids: &mut Vec<i32>) -> io::Result<()> {
     Ok(())
 }
 
-fn is(error: &io::Error, errno: Errno) -> bool {
+pub(crate) fn is(error: &io::Error, errno: Errno) -> bool {
     error.raw_os_error() == Some(errno.raw_os_error())
 }
 

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
+use crate::cgroup::is;
 use crate::limits::{Controller, NoController};
 use crate::systemd;
 
@@ -36,7 +37,7 @@ pub(crate) trait CgroupFiles {
     fn is_writable(&self, path: &Path) -> bool;
 }
 
-pub(crate) struct KernelFiles;
+struct KernelFiles;
 
 impl CgroupFiles for KernelFiles {
     fn read(&self, path: &Path) -> io::Result<String> {
@@ -70,7 +71,9 @@ pub(crate) enum ProcessOwner {
     Other(String),
 }
 
+/// The folder in which pens are created.
 pub(crate) struct PenFolder<'a> {
+    pub(crate) files: &'a dyn CgroupFiles,
     pub(crate) folder: &'a Path,
     /// Whether it is the root cgroup, which may have both processes and children with controllers.
     pub(crate) is_root: bool,
@@ -90,6 +93,7 @@ impl<'a> PenFolder<'a> {
         let has_systemd = Path::new("/run/systemd/system").exists();
         let top = crate::host_support::cgroup_mount().map(|mount| mount.join("cgroup.controllers"));
         Self {
+            files: &KernelFiles,
             folder,
             is_root: !folder.join("cgroup.type").exists(),
             is_managed: has_systemd
@@ -106,133 +110,113 @@ impl<'a> PenFolder<'a> {
     fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
-}
 
-/// Whether pens in this folder can have limits of this kind. Changes nothing.
-pub(crate) fn offer(
-    files: &dyn CgroupFiles,
-    place: &PenFolder<'_>,
-    controller: Controller,
-) -> Result<(), NoController> {
-    if is_enabled(files, place, controller)? {
-        return Ok(());
+    fn read(&self, name: &str) -> Result<String, NoController> {
+        self.files.read(&self.file(name)).map_err(|error| failed("reading", &error))
     }
-    for name in ["cgroup.subtree_control", "cgroup.procs"] {
-        if !files.is_writable(&place.file(name)) {
-            return Err(not_handed_down(place));
-        }
-    }
-    if place.is_root { Ok(()) } else { ours(files, place).map(drop) }
-}
 
-/// Enables limits of this kind for pens in this folder.
-pub(crate) fn enable(
-    files: &dyn CgroupFiles,
-    place: &PenFolder<'_>,
-    controller: Controller,
-) -> Result<(), NoController> {
-    if is_enabled(files, place, controller)? {
-        return Ok(());
-    }
-    let word = format!("+{controller}");
-    for _ in 0..ROUNDS {
-        // Checked first: the kernel enables the threaded controllers cpu and pids in spite of processes. It then makes
-        // the folder a threaded domain, and refuses processes in the folders below.
-        if !place.is_root && is_inhabited(files, place)? {
-            move_to_leaf(files, place)?;
-            continue;
+    /// Whether pens in this folder can have limits of this kind. Changes nothing.
+    pub(crate) fn offer(&self, controller: Controller) -> Result<(), NoController> {
+        if self.is_enabled(controller)? {
+            return Ok(());
         }
-        match files.write(&place.file("cgroup.subtree_control"), &word) {
-            Ok(()) => return Ok(()),
-            Err(error) if is(&error, Errno::BUSY) && !place.is_root => {} // a process was added meanwhile
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(not_handed_down(place));
+        for name in ["cgroup.subtree_control", "cgroup.procs"] {
+            if !self.files.is_writable(&self.file(name)) {
+                return Err(self.not_handed_down());
             }
-            Err(error) => return Err(failed("enabling it", &error)),
         }
+        if self.is_root { Ok(()) } else { self.own_processes().map(drop) }
     }
-    Err(failed("enabling it", &Errno::BUSY.into()))
-}
 
-/// Whether the controller is already enabled for pens. Returns an error if Kennel can't enable it.
-fn is_enabled(
-    files: &dyn CgroupFiles,
-    place: &PenFolder<'_>,
-    controller: Controller,
-) -> Result<bool, NoController> {
-    let listed = |list: &[String]| list.iter().any(|word| word == controller.name());
-    let has = |name: &str| {
-        let list = files.read(&place.file(name)).map_err(|error| failed("reading", &error))?;
-        Ok(listed(&words(&list)))
-    };
-    if has("cgroup.controllers")? {
-        let enabled = has("cgroup.subtree_control")?;
-        return if !enabled && place.is_managed {
-            Err(NoController::NotDelegated)
+    /// Enables limits of this kind for pens in this folder.
+    pub(crate) fn enable(&self, controller: Controller) -> Result<(), NoController> {
+        if self.is_enabled(controller)? {
+            return Ok(());
+        }
+        let word = format!("+{controller}");
+        for _ in 0..ROUNDS {
+            // Checked first: the kernel enables the threaded controllers cpu and pids in spite of
+            // processes. It then makes the folder a threaded domain, and refuses processes in the
+            // folders below.
+            if !self.is_root && !self.read("cgroup.procs")?.trim().is_empty() {
+                self.move_to_leaf()?;
+                continue;
+            }
+            match self.files.write(&self.file("cgroup.subtree_control"), &word) {
+                Ok(()) => return Ok(()),
+                Err(error) if is(&error, Errno::BUSY) && !self.is_root => {} // a process was added meanwhile
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(self.not_handed_down());
+                }
+                Err(error) => return Err(failed("enabling it", &error)),
+            }
+        }
+        Err(failed("enabling it", &Errno::BUSY.into()))
+    }
+
+    /// Whether the controller is already enabled for pens. Returns an error if Kennel can't enable it.
+    fn is_enabled(&self, controller: Controller) -> Result<bool, NoController> {
+        let listed = |list: &[String]| list.iter().any(|word| word == controller.name());
+        let has = |name: &str| Ok(listed(&words(&self.read(name)?)));
+        if has("cgroup.controllers")? {
+            let enabled = has("cgroup.subtree_control")?;
+            return if !enabled && self.is_managed {
+                Err(NoController::NotDelegated)
+            } else {
+                Ok(enabled)
+            };
+        }
+        Err(if listed(&self.version_one) {
+            NoController::InVersionOne
+        } else if listed(&self.at_top) {
+            self.not_handed_down()
         } else {
-            Ok(enabled)
+            NoController::SwitchedOff(controller)
+        })
+    }
+
+    fn not_handed_down(&self) -> NoController {
+        let user_hint = if self.by_root {
+            ""
+        } else {
+            " (for cpu, root must let user@.service hand it down: Delegate=cpu memory pids)"
         };
+        NoController::NotHandedDown { user_hint }
     }
-    Err(if listed(&place.version_one) {
-        NoController::InVersionOne
-    } else if listed(&place.at_top) {
-        not_handed_down(place)
-    } else {
-        NoController::SwitchedOff(controller)
-    })
-}
 
-fn not_handed_down(place: &PenFolder<'_>) -> NoController {
-    let user_hint = if place.by_root {
-        ""
-    } else {
-        " (for cpu, root must let user@.service hand it down: Delegate=cpu memory pids)"
-    };
-    NoController::NotHandedDown { user_hint }
-}
-
-/// The processes in the folder itself. Returns an error if one of them is not Kennel's.
-fn ours(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<Vec<i32>, NoController> {
-    let text =
-        files.read(&place.file("cgroup.procs")).map_err(|error| failed("reading", &error))?;
-    let mut pids = Vec::new();
-    // A process in an invisible pid namespace has the pid 0.
-    for pid in text.lines().map(|line| line.trim().parse::<i32>().unwrap_or(0)) {
-        match (place.whose)(pid) {
-            ProcessOwner::Kennel => pids.push(pid),
-            ProcessOwner::Gone => {}
-            ProcessOwner::Other(name) => return Err(NoController::Strangers { pid, name }),
-        }
-    }
-    Ok(pids)
-}
-
-fn is_inhabited(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<bool, NoController> {
-    let inside = files.read(&place.file("cgroup.procs"));
-    Ok(!inside.map_err(|error| failed("reading", &error))?.trim().is_empty())
-}
-
-fn move_to_leaf(files: &dyn CgroupFiles, place: &PenFolder<'_>) -> Result<(), NoController> {
-    let pids = ours(files, place)?;
-    let leaf = place.file(SUPERVISOR);
-    files.make_folder(&leaf).map_err(|error| failed("creating a leaf", &error))?;
-    for pid in pids {
-        match files.write(&leaf.join("cgroup.procs"), &pid.to_string()) {
-            Err(error) if !is(&error, Errno::SRCH) => {
-                return Err(failed("moving Kennel's own processes", &error));
+    /// The processes in the folder itself. Returns an error if one of them is not Kennel's.
+    fn own_processes(&self) -> Result<Vec<i32>, NoController> {
+        let mut pids = Vec::new();
+        // A process in an invisible pid namespace has the pid 0.
+        let text = self.read("cgroup.procs")?;
+        for pid in text.lines().map(|line| line.trim().parse::<i32>().unwrap_or(0)) {
+            match (self.whose)(pid) {
+                ProcessOwner::Kennel => pids.push(pid),
+                ProcessOwner::Gone => {}
+                ProcessOwner::Other(name) => return Err(NoController::Strangers { pid, name }),
             }
-            Ok(()) | Err(_) => {} // moved, or already gone
         }
+        Ok(pids)
     }
-    Ok(())
+
+    fn move_to_leaf(&self) -> Result<(), NoController> {
+        let pids = self.own_processes()?;
+        let leaf = self.file(SUPERVISOR);
+        self.files.make_folder(&leaf).map_err(|error| failed("creating a leaf", &error))?;
+        for pid in pids {
+            match self.files.write(&leaf.join("cgroup.procs"), &pid.to_string()) {
+                Err(error) if !is(&error, Errno::SRCH) => {
+                    return Err(failed("moving Kennel's own processes", &error));
+                }
+                Ok(()) | Err(_) => {} // moved, or already gone
+            }
+        }
+        Ok(())
+    }
 }
 
 fn failed(step: &str, error: &io::Error) -> NoController {
     NoController::Call(format!("{step} failed: {error}"))
-}
-
-fn is(error: &io::Error, errno: Errno) -> bool {
-    error.raw_os_error() == Some(errno.raw_os_error())
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -29,6 +29,7 @@ impl Made {
 
     fn place(&self) -> PenFolder<'_> {
         PenFolder {
+            files: self,
             folder: self.root.path(),
             is_root: false,
             is_managed: false,
@@ -91,9 +92,9 @@ impl CgroupFiles for Made {
 #[test]
 fn own_processes_are_moved_and_then_the_controller_is_enabled() {
     let made = Made::new("cpu memory pids\n", &[1, 2]);
-    assert_eq!(offer(&made, &made.place(), Controller::Memory), Ok(()));
+    assert_eq!(made.place().offer(Controller::Memory), Ok(()));
     assert!(made.writes.borrow().is_empty(), "checking changes nothing");
-    enable(&made, &made.place(), Controller::Memory).unwrap();
+    made.place().enable(Controller::Memory).unwrap();
     let expected = [
         "kennel-supervisor/cgroup.procs: 1",
         "kennel-supervisor/cgroup.procs: 2",
@@ -102,7 +103,7 @@ fn own_processes_are_moved_and_then_the_controller_is_enabled() {
     assert_eq!(*made.writes.borrow(), expected);
     assert_eq!(made.text("cgroup.subtree_control"), "memory");
     made.writes.borrow_mut().clear();
-    enable(&made, &made.place(), Controller::Memory).unwrap();
+    made.place().enable(Controller::Memory).unwrap();
     assert!(made.writes.borrow().is_empty(), "it is already enabled");
 }
 
@@ -110,7 +111,7 @@ fn own_processes_are_moved_and_then_the_controller_is_enabled() {
 fn own_processes_are_moved_for_threaded_controllers_too() {
     for controller in [Controller::Pids, Controller::Cpu] {
         let made = Made::new("cpu memory pids\n", &[1]);
-        enable(&made, &made.place(), controller).unwrap();
+        made.place().enable(controller).unwrap();
         let expected = [
             "kennel-supervisor/cgroup.procs: 1".to_owned(),
             format!("cgroup.subtree_control: +{controller}"),
@@ -122,7 +123,7 @@ fn own_processes_are_moved_for_threaded_controllers_too() {
 #[test]
 fn an_empty_folder_needs_no_leaf() {
     let made = Made::new("pids", &[]);
-    enable(&made, &made.place(), Controller::Pids).unwrap();
+    made.place().enable(Controller::Pids).unwrap();
     assert_eq!(*made.writes.borrow(), ["cgroup.subtree_control: +pids"]);
     assert!(!made.root.path().join(SUPERVISOR).exists());
 }
@@ -131,11 +132,11 @@ fn an_empty_folder_needs_no_leaf() {
 fn processes_that_are_forked_meanwhile_are_moved_too() {
     let made = Made::new("pids", &[1]);
     made.forks.set(3);
-    enable(&made, &made.place(), Controller::Pids).unwrap();
+    made.place().enable(Controller::Pids).unwrap();
     assert_eq!(made.text("cgroup.procs"), "");
     let forking = Made::new("pids", &[1]);
     forking.forks.set(1_000);
-    let refused = enable(&forking, &forking.place(), Controller::Pids);
+    let refused = forking.place().enable(Controller::Pids);
     assert!(matches!(refused, Err(NoController::Call(_))), "the retries are limited");
 }
 
@@ -143,8 +144,8 @@ fn processes_that_are_forked_meanwhile_are_moved_too() {
 fn nothing_is_moved_if_another_program_is_in_the_folder() {
     let made = Made::new("memory", &[1, 150, 200]);
     let other = Err(NoController::Strangers { pid: 200, name: "bash".into() });
-    assert_eq!(offer(&made, &made.place(), Controller::Memory), other);
-    assert_eq!(enable(&made, &made.place(), Controller::Memory), other);
+    assert_eq!(made.place().offer(Controller::Memory), other);
+    assert_eq!(made.place().enable(Controller::Memory), other);
     assert_eq!(made.text("cgroup.procs"), "1\n150\n200\n");
     assert!(!made.root.path().join(SUPERVISOR).exists());
 }
@@ -153,25 +154,25 @@ fn nothing_is_moved_if_another_program_is_in_the_folder() {
 fn a_folder_that_systemd_has_not_delegated_is_left_alone() {
     let made = Made::new("memory", &[1]);
     let place = PenFolder { is_managed: true, ..made.place() };
-    assert_eq!(offer(&made, &place, Controller::Memory), Err(NoController::NotDelegated));
-    assert_eq!(enable(&made, &place, Controller::Memory), Err(NoController::NotDelegated));
+    assert_eq!(place.offer(Controller::Memory), Err(NoController::NotDelegated));
+    assert_eq!(place.enable(Controller::Memory), Err(NoController::NotDelegated));
     assert!(made.writes.borrow().is_empty());
     // A controller that systemd has enabled itself can be used.
     fs::write(made.root.path().join("cgroup.subtree_control"), "memory").unwrap();
-    assert_eq!(enable(&made, &place, Controller::Memory), Ok(()));
+    assert_eq!(place.enable(Controller::Memory), Ok(()));
 }
 
 #[test]
 fn a_folder_without_write_permission_is_refused() {
     let made = Made { is_writable: false, ..Made::new("memory", &[1]) };
-    let refused = offer(&made, &made.place(), Controller::Memory);
+    let refused = made.place().offer(Controller::Memory);
     assert!(matches!(refused, Err(NoController::NotHandedDown { .. })), "{refused:?}");
 }
 
 #[test]
 fn the_error_names_the_reason() {
     let made = Made::new("hugetlb\n", &[]);
-    let why = |place: &PenFolder<'_>| enable(&made, place, Controller::Memory).unwrap_err();
+    let why = |place: &PenFolder<'_>| place.enable(Controller::Memory).unwrap_err();
     assert_eq!(why(&made.place()), NoController::SwitchedOff(Controller::Memory));
     let place = PenFolder { at_top: vec!["memory".into()], ..made.place() };
     assert!(matches!(why(&place), NoController::NotHandedDown { .. }));
@@ -270,10 +271,10 @@ fn try_it(mount: &Path, folder: &Path) {
     let tried = std::panic::catch_unwind(|| {
         let whose = |other| if other == pid { ProcessOwner::Kennel } else { ProcessOwner::Gone };
         let place = PenFolder { is_managed: false, whose: &whose, ..PenFolder::here(folder) };
-        enable(&KernelFiles, &place, *controller).unwrap();
+        place.enable(*controller).unwrap();
         let leaf = folder.join(SUPERVISOR).join("cgroup.procs");
         assert_eq!(fs::read_to_string(leaf).unwrap(), format!("{pid}\n"));
-        assert_eq!(is_enabled(&KernelFiles, &place, *controller), Ok(true));
+        assert_eq!(place.is_enabled(*controller), Ok(true));
     });
     child.kill().unwrap();
     child.wait().unwrap();

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::cgroup::{Cgroup, CgroupBase, CgroupRemoval};
 use crate::command::open_null;
-use crate::controllers::{self, KernelFiles, PenFolder, SUPERVISOR};
+use crate::controllers::{PenFolder, SUPERVISOR};
 use crate::limits::{CgroupSetting, Controller, NoController, PenLimitError, PenLimits};
 use crate::name::{HomeId, PenName};
 
@@ -83,11 +83,10 @@ impl HostSupport {
         let offer = |controller| {
             let why_not = match &self.cgroup {
                 Err(why) => Some(PenLimitError::NoCgroup { controller, why: why.clone() }),
-                Ok(base) => {
-                    controllers::offer(&KernelFiles, &PenFolder::here(&base.path), controller)
-                        .err()
-                        .map(|why| no_controller(base, controller, why))
-                }
+                Ok(base) => PenFolder::here(&base.path)
+                    .offer(controller)
+                    .err()
+                    .map(|why| no_controller(base, controller, why)),
             };
             LimitOffer { controller, why_not }
         };
@@ -108,10 +107,9 @@ impl HostSupport {
         let mut unmet = Vec::new();
         for controller in wanted {
             let ready = match (base, &self.cgroup) {
-                (Some(base), _) => {
-                    controllers::enable(&KernelFiles, &PenFolder::here(&base.path), controller)
-                        .map_err(|why| no_controller(base, controller, why))
-                }
+                (Some(base), _) => PenFolder::here(&base.path)
+                    .enable(controller)
+                    .map_err(|why| no_controller(base, controller, why)),
                 (None, Err(why)) if matches!(kind, PenKind::Auto | PenKind::Cgroup) => {
                     Err(PenLimitError::NoCgroup { controller, why: why.clone() })
                 }
