@@ -91,15 +91,6 @@ impl Reserved {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum CgroupRemoval {
-    /// The folder is gone, which proves that no process was in it.
-    Yes,
-    /// A process is in it.
-    Busy,
-}
-
 impl Cgroup {
     /// Creates the folder, takes its lock, and reserves the descriptors.
     pub(crate) fn create(base: &CgroupBase, name: &PenName) -> Result<Self, CallError> {
@@ -221,40 +212,37 @@ impl Cgroup {
         Ok(pids)
     }
 
-    /// Removes the folder and everything that the session nested in it, bottom-up.
-    pub(crate) fn remove(&self) -> Result<CgroupRemoval, CallError> {
-        let again = match rustix::fs::unlinkat(&*self.base, self.name.as_str(), AtFlags::REMOVEDIR)
-        {
-            Err(Errno::BUSY) => {
-                remove_below(&self.folder)?;
-                rustix::fs::unlinkat(&*self.base, self.name.as_str(), AtFlags::REMOVEDIR)
-            }
-            first => first,
-        };
-        match again {
-            Ok(()) | Err(Errno::NOENT) => Ok(CgroupRemoval::Yes),
-            Err(Errno::BUSY) => Ok(CgroupRemoval::Busy),
+    /// Removes the folder and everything that the session nested in it, bottom-up. Returns whether it is gone,
+    /// which proves that no process was in it; otherwise a process is in it.
+    pub(crate) fn remove(&self) -> Result<bool, CallError> {
+        let unlink = || rustix::fs::unlinkat(&*self.base, self.name.as_str(), AtFlags::REMOVEDIR);
+        let mut removed = unlink();
+        if removed == Err(Errno::BUSY) {
+            remove_below(&self.folder)?;
+            removed = unlink();
+        }
+        match removed {
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(Errno::BUSY) => Ok(false),
             Err(error) => Err(CallError::new("rmdir", error).on(self.path.display())),
         }
     }
 
     /// The CPU time of all processes that were ever in it.
     pub(crate) fn cpu(&self) -> io::Result<Option<std::time::Duration>> {
-        let Some(text) = self.read("cpu.stat")? else {
-            return Ok(None);
-        };
-        let microseconds = field(&text, "usage_usec");
+        let text = read_at(&self.folder, "cpu.stat")?;
+        let microseconds = text.and_then(|text| field(&text, "usage_usec"));
         Ok(microseconds.map(std::time::Duration::from_micros))
     }
 
     /// The memory in use, if the memory controller is enabled.
     pub(crate) fn memory(&self) -> io::Result<Option<u64>> {
-        Ok(self.read("memory.current")?.and_then(|text| text.trim().parse().ok()))
+        Ok(read_at(&self.folder, "memory.current")?.and_then(|text| text.trim().parse().ok()))
     }
 
     /// How many of its processes the OOM killer has killed, if the memory controller is enabled.
     pub(crate) fn oom_kills(&self) -> io::Result<Option<u64>> {
-        Ok(self.read("memory.events")?.and_then(|text| field(&text, "oom_kill")))
+        Ok(read_at(&self.folder, "memory.events")?.and_then(|text| field(&text, "oom_kill")))
     }
 
     pub(crate) fn set(&self, setting: &CgroupSetting) -> Result<(), CallError> {
@@ -269,10 +257,6 @@ impl Cgroup {
             other => other.map_err(at)?,
         };
         call("write", || rustix::io::write(&fd, text.as_bytes())).map(drop).map_err(at)
-    }
-
-    fn read(&self, file: &str) -> io::Result<Option<String>> {
-        read_at(&self.folder, file)
     }
 }
 

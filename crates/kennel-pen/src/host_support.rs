@@ -11,7 +11,7 @@ use kennel_types::PenKind;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
-use crate::cgroup::{Cgroup, CgroupBase, CgroupRemoval};
+use crate::cgroup::{Cgroup, CgroupBase};
 use crate::command::open_null;
 use crate::controllers::{PenFolder, SUPERVISOR};
 use crate::limits::{CgroupSetting, Controller, NoController, PenLimitError, PenLimits};
@@ -217,13 +217,13 @@ fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {
 fn remove_soon(cgroup: &Cgroup) -> Result<(), CallError> {
     let deadline = Instant::now() + REMOVAL;
     loop {
-        match cgroup.remove()? {
-            CgroupRemoval::Yes => return Ok(()),
-            CgroupRemoval::Busy if Instant::now() >= deadline => {
-                return Err(CallError::new("rmdir", Errno::BUSY));
-            }
-            CgroupRemoval::Busy => std::thread::sleep(Duration::from_millis(1)),
+        if cgroup.remove()? {
+            return Ok(());
         }
+        if Instant::now() >= deadline {
+            return Err(CallError::new("rmdir", Errno::BUSY));
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

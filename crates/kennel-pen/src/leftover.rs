@@ -11,7 +11,7 @@ use kennel_sys::fault::CallError;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-use crate::cgroup::{Cgroup, CgroupBase, CgroupRemoval};
+use crate::cgroup::{Cgroup, CgroupBase};
 use crate::host_support::{HostSupport, cgroup_mount};
 use crate::name::{HomeId, PenName};
 use crate::pen::poll;
@@ -156,7 +156,7 @@ impl Leftover {
         const PAUSE: Duration = Duration::from_millis(10);
         let mut strikes = 0_u32;
         loop {
-            if let CgroupRemoval::Yes = self.cgroup.remove().map_err(io::Error::other)? {
+            if self.cgroup.remove().map_err(io::Error::other)? {
                 return Ok(LeftoverEnd::Removed);
             }
             self.cgroup.kill()?;

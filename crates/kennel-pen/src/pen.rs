@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::process::Signal;
 
-use crate::cgroup::{Cgroup, CgroupRemoval};
+use crate::cgroup::Cgroup;
 use crate::host_support::{HostSupport, NoCgroup};
 use crate::limits::{PenLimitError, PenLimits};
 use crate::name::PenName;
@@ -469,10 +469,10 @@ impl Pen {
             return Err(RemovalFailure::Occupied);
         }
         if let Some(cgroup) = &self.cgroup {
-            match cgroup.remove().map_err(RemovalFailure::Call)? {
-                CgroupRemoval::Busy => return Err(RemovalFailure::Occupied),
-                CgroupRemoval::Yes => self.cgroup = None,
+            if !cgroup.remove().map_err(RemovalFailure::Call)? {
+                return Err(RemovalFailure::Occupied);
             }
+            self.cgroup = None;
         }
         self.removed = true;
         Ok(())

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kennel_sys::reap::{self, Reaped};
 use rustix::process::Signal;
 
-use crate::cgroup::{Cgroup, CgroupRemoval};
+use crate::cgroup::Cgroup;
 use crate::pen::CreateError;
 use crate::subtree::{self, ProcessKey};
 
@@ -66,7 +66,6 @@ pub(crate) fn settle(
             Ok(Reaped::NoneReady) | Err(_) => break false,
         }
     };
-    let folder_gone =
-        cgroup.as_ref().is_none_or(|cgroup| matches!(cgroup.remove(), Ok(CgroupRemoval::Yes)));
+    let folder_gone = cgroup.as_ref().is_none_or(|cgroup| matches!(cgroup.remove(), Ok(true)));
     (!(children_gone && folder_gone)).then_some(cgroup)
 }

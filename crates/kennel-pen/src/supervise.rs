@@ -317,12 +317,6 @@ pub fn end_failed_launch(mut pen: Pen, mut report: impl FnMut(PenEvent)) -> bool
 
 /// An error and its causes in one line, to be sent to another process.
 pub fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text.push_str(": ");
-        text.push_str(&next.to_string());
-        cause = next.source();
-    }
-    text
+    let errors = std::iter::successors(Some(error), |error| error.source());
+    errors.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
