@@ -317,6 +317,6 @@ pub fn end_failed_launch(mut pen: Pen, mut report: impl FnMut(PenEvent)) -> bool
 
 /// An error and its causes in one line, to be sent to another process.
 pub fn with_causes(error: &dyn Error) -> String {
-    let errors = std::iter::successors(Some(error), |error| error.source());
+    let errors = std::iter::successors(Some(error), |error| (**error).source());
     errors.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
