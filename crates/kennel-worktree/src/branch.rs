@@ -48,36 +48,25 @@ pub(crate) fn is_ours(git: &Git, record: &WorktreeRecord) -> Result<bool, GitErr
     Ok(first == Some(record.branch_reflog_message().as_bytes()))
 }
 
-/// Creates the branch, unless it exists.
+/// Creates the branch. Returns false if it exists.
 pub(crate) fn create(
     git: &Git,
     record: &WorktreeRecord,
     lock: &WorktreeLock,
-) -> Result<BranchCreation, GitError> {
+) -> Result<bool, GitError> {
     remove_stale_lock(record).map_err(GitError::Run)?;
     retry(Instant::now() + git.limits.locks, || create_once(git, record, lock))
 }
 
-fn create_once(
-    git: &Git,
-    record: &WorktreeRecord,
-    lock: &WorktreeLock,
-) -> Result<BranchCreation, GitError> {
+fn create_once(git: &Git, record: &WorktreeRecord, lock: &WorktreeLock) -> Result<bool, GitError> {
     let update = git.write("update-ref").on(&record.repo).hooks(git.hooks).holding(lock.file());
     let update = update.args(["--create-reflog", "-m", &record.branch_reflog_message()]);
     // With an empty old value, git creates the branch only if it doesn't exist.
     match update.args([&record.refname(), &record.base, ""]).succeed() {
-        Ok(_) => Ok(BranchCreation::Created),
-        Err(error) if error.is_lock() && tip(git, record)?.is_some() => Ok(BranchCreation::Exists),
+        Ok(_) => Ok(true),
+        Err(error) if error.is_lock() && tip(git, record)?.is_some() => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum BranchCreation {
-    Created,
-    Exists,
 }
 
 /// Which commits may be lost with the branch.

@@ -10,7 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::branch::{self, BranchCreation};
+use crate::branch;
 use crate::clear;
 use crate::disk_state::{DiskState, ReadPathError, exists};
 use crate::folder::FolderError;
@@ -58,13 +58,10 @@ pub enum CreateWorktreeError {
     /// The files of an earlier attempt could not be removed.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// A file or folder could not be read.
     #[error(transparent)]
     Look(#[from] ReadPathError),
-    /// Another call holds the lock.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -78,8 +75,8 @@ pub fn create(git: &Git, record: &WorktreeRecord) -> Result<CreatedWorktree, Cre
         return Err(CreateWorktreeError::NoRepository { path: record.repo.clone() });
     }
     let lock = create_lock(git, record)?;
-    let added = match DiskState::of(record)? {
-        DiskState::Complete => AddedWorktree::default(),
+    let (messages, hook_failed) = match DiskState::of(record)? {
+        DiskState::Complete => (String::new(), None),
         DiskState::Absent => add(git, record, &lock)?,
         // No session has run in it.
         DiskState::Unfinished | DiskState::BeingRemoved => {
@@ -96,7 +93,6 @@ pub fn create(git: &Git, record: &WorktreeRecord) -> Result<CreatedWorktree, Cre
     };
     let cwd = record.cwd();
     let submodules = submodules(git, record)?;
-    let AddedWorktree { messages, hook_failed } = added;
     Ok(CreatedWorktree { path: record.path.clone(), cwd, submodules, messages, hook_failed })
 }
 
@@ -112,35 +108,26 @@ fn create_lock(git: &Git, record: &WorktreeRecord) -> Result<WorktreeLock, Creat
     Ok(held.ok_or_else(none)?)
 }
 
-#[derive(Default)]
-struct AddedWorktree {
-    messages: String,
-    hook_failed: Option<i32>,
-}
-
+/// Returns the messages of git, and the exit code of a hook that failed.
 fn add(
     git: &Git,
     record: &WorktreeRecord,
     lock: &WorktreeLock,
-) -> Result<AddedWorktree, CreateWorktreeError> {
+) -> Result<(String, Option<i32>), CreateWorktreeError> {
     if record.branch_created {
         let created =
             branch::create(git, record, lock).map_err(|error| explain(git, record, error))?;
-        if created == BranchCreation::Exists && !branch::is_ours(git, record)? {
+        if !created && !branch::is_ours(git, record)? {
             return Err(CreateWorktreeError::BranchTaken { branch: record.branch.clone() });
         }
     }
-    let added = add_with_retries(git, record, lock)?;
-    let added = match added {
-        Ok(output) => {
-            let messages = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            AddedWorktree { messages, hook_failed: None }
-        }
+    let added = match add_with_retries(git, record, lock)? {
+        Ok(output) => (String::from_utf8_lossy(&output.stderr).trim().to_owned(), None),
         // Git's own errors exit with 128; git also exits with the code of a failed hook.
         Err(GitError::Failed { code: Some(code), message, .. })
             if code != 128 && is_checked_out(record)? =>
         {
-            AddedWorktree { messages: message, hook_failed: Some(code) }
+            (message, Some(code))
         }
         Err(error) => return Err(explain(git, record, error)),
     };

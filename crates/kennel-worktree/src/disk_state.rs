@@ -119,8 +119,7 @@ pub(crate) enum PathKind {
 
 impl PathKind {
     pub(crate) fn of(path: &Path) -> Result<Self, ReadPathError> {
-        let failed = |source| ReadPathError { path: path.to_owned(), source };
-        let Some(meta) = if_exists(fs::symlink_metadata(path)).map_err(failed)? else {
+        let Some(meta) = look(path, |path| if_exists(fs::symlink_metadata(path)))? else {
             return Ok(Self::None);
         };
         if !meta.is_dir() {
@@ -140,17 +139,14 @@ pub(crate) fn exists(path: &Path) -> Result<bool, ReadPathError> {
 /// Returns the reason of git's lock on a worktree, if it is locked.
 pub(crate) fn lock_reason(entry: &Path) -> Result<Option<String>, ReadPathError> {
     let path = entry.join("locked");
-    let read = if_exists(fs::read(&path)).map_err(|source| ReadPathError { path, source })?;
+    let read = look(&path, |path| if_exists(fs::read(path)))?;
     Ok(read.map(|text| String::from_utf8_lossy(&text).trim_end().to_owned()))
 }
 
 /// Reads the path in one of git's files, after this prefix. Returns `None` if the file is missing
 /// or empty.
 pub(crate) fn pointer(file: &Path, prefix: &str) -> Result<Option<PathBuf>, ReadPathError> {
-    let failed = |source| ReadPathError { path: file.to_owned(), source };
-    let Some(text) = if_exists(fs::read(file)).map_err(failed)? else {
-        return Ok(None);
-    };
+    let Some(text) = look(file, |file| if_exists(fs::read(file)))? else { return Ok(None) };
     let text = text.strip_suffix(b"\n").unwrap_or(&text);
     let Some(text) = text.strip_prefix(prefix.as_bytes()).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -162,10 +158,7 @@ pub(crate) fn pointer(file: &Path, prefix: &str) -> Result<Option<PathBuf>, Read
 
 /// Returns whether two paths lead to the same file. Missing files are compared by path.
 pub(crate) fn is_same(one: &Path, other: &Path) -> Result<bool, ReadPathError> {
-    let stat = |path: &Path| {
-        if_exists(fs::metadata(path))
-            .map_err(|source| ReadPathError { path: path.to_owned(), source })
-    };
+    let stat = |path: &Path| look(path, |path| if_exists(fs::metadata(path)));
     Ok(match (stat(one)?, stat(other)?) {
         (Some(one), Some(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
         _ => normal(one) == normal(other),
@@ -183,6 +176,14 @@ fn normal(path: &Path) -> PathBuf {
         }
     }
     normal
+}
+
+/// Reads something at a path, and adds the path to an error.
+pub(crate) fn look<T>(
+    path: &Path,
+    read: impl FnOnce(&Path) -> io::Result<T>,
+) -> Result<T, ReadPathError> {
+    read(path).map_err(|source| ReadPathError { path: path.to_owned(), source })
 }
 
 /// Maps a missing file to `None`.

@@ -37,8 +37,7 @@ impl From<ReadPathError> for FolderError {
 /// Refuses a folder that contains a mount.
 pub(crate) fn refuse_mounts(folder: &Path) -> Result<(), FolderError> {
     let path = Path::new("/proc/self/mountinfo");
-    let failed = |source| FolderError::Remove { path: path.to_owned(), source };
-    let mounts = fs::read(path).map_err(failed)?;
+    let mounts = fs::read(path).map_err(failed(path))?;
     for line in mounts.split(|byte| *byte == b'\n') {
         let Some(mount) = line.split(|byte| *byte == b' ').nth(4) else { continue };
         let mount = PathBuf::from(OsString::from_vec(unescape(mount)));
@@ -52,13 +51,12 @@ pub(crate) fn refuse_mounts(folder: &Path) -> Result<(), FolderError> {
 /// Removes a folder or file, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), FolderError> {
     empty(path)?;
-    let failed = |source| FolderError::Remove { path: path.to_owned(), source };
     match fs::remove_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            fs::remove_file(path).map_err(failed)
+            fs::remove_file(path).map_err(failed(path))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other.map_err(failed),
+        other => other.map_err(failed(path)),
     }
 }
 
@@ -96,7 +94,7 @@ fn open_folder<P: rustix::path::Arg + Copy>(
     }
 }
 
-fn failed(path: &Path) -> impl Fn(Errno) -> FolderError {
+fn failed<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> FolderError {
     |error| FolderError::Remove { path: path.to_owned(), source: error.into() }
 }
 
@@ -138,8 +136,10 @@ impl Emptying<'_> {
         depth: usize,
     ) -> Result<(), FolderError> {
         let failed = failed(path);
-        let unlink =
-            |flags| ignore_missing(rustix::fs::unlinkat(folder, name, flags)).map_err(&failed);
+        let unlink = |flags| match rustix::fs::unlinkat(folder, name, flags) {
+            Err(Errno::NOENT) => Ok(()),
+            other => other.map_err(&failed),
+        };
         if !matches!(kind, FileType::Directory | FileType::Unknown) {
             return unlink(AtFlags::empty());
         }
@@ -191,13 +191,6 @@ fn make_writable(folder: BorrowedFd<'_>) -> Result<(), Errno> {
     match rustix::fs::fchmod(folder, Mode::RWXU) {
         // Another user owns it. If it is empty, it can be removed all the same.
         Err(Errno::PERM) => Ok(()),
-        other => other,
-    }
-}
-
-fn ignore_missing(removed: Result<(), Errno>) -> Result<(), Errno> {
-    match removed {
-        Err(Errno::NOENT) => Ok(()),
         other => other,
     }
 }

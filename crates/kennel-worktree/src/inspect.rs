@@ -17,10 +17,8 @@ pub(crate) use commits::base_is_checked_out;
 /// A worktree could not be inspected. It may contain anything, so it is kept.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
-    /// A file or folder could not be read.
     #[error(transparent)]
     Look(#[from] ReadPathError),
-    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::disk_state::if_exists;
+
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A held lock. Dropping it releases it, unless a git that has it still runs.
@@ -101,11 +103,8 @@ pub(crate) fn take_folder(path: &Path, timeout: Duration) -> io::Result<File> {
 
 fn has_path(file: &File, path: &Path) -> io::Result<bool> {
     let own = file.metadata()?;
-    match fs::symlink_metadata(path) {
-        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    let there = if_exists(fs::symlink_metadata(path))?;
+    Ok(there.is_some_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())))
 }
 
 #[cfg(test)]

@@ -89,10 +89,8 @@ pub enum PlanWorktreeError {
     Taken { path: PathBuf },
     #[error("invalid session id {session:?}: expected letters, digits and dashes")]
     Session { session: String },
-    /// A file or folder could not be read.
     #[error(transparent)]
     Look(#[from] ReadPathError),
-    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }

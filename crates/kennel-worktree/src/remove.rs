@@ -43,13 +43,10 @@ pub enum RemoveWorktreeError {
     Write(PathBuf, #[source] io::Error),
     #[error("the worktree was moved or replaced, so it is kept: {0}")]
     NotOurs(KeepReason),
-    /// A file or folder could not be read.
     #[error(transparent)]
     Look(#[from] ReadPathError),
-    /// Another call holds the lock.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::disk_state::{ReadPathError, pointer};
+use crate::disk_state::{look, pointer};
 use crate::findings::{NestedRepository, NestedWorth};
 use crate::git::{Git, GitError};
 use crate::record::WorktreeRecord;
@@ -72,13 +72,6 @@ struct NestedFolder {
 
 fn too_many() -> NestedWorth {
     NestedWorth::Unknown(format!("there are more than {MAX_NESTED} of them"))
-}
-
-fn look<T>(
-    path: &Path,
-    look: impl FnOnce(&Path) -> std::io::Result<T>,
-) -> Result<T, ReadPathError> {
-    look(path).map_err(|source| ReadPathError { path: path.to_owned(), source })
 }
 
 fn worth(git: &Git, record: &WorktreeRecord, found: &NestedFolder) -> NestedWorth {
