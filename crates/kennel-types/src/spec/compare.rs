@@ -1,11 +1,14 @@
 //! Comparing two requests with the same idempotency key.
 
-use super::{SessionSpec, WorktreeSpec};
-use crate::agent::AgentSpec;
+use super::{SessionSpec, TerminalSize, WorktreeSpec};
 
-/// Leaves out the daemon's decisions.
-fn asked(worktree: Option<&WorktreeSpec>) -> Option<WorktreeSpec> {
-    worktree.map(WorktreeSpec::as_asked)
+/// Returns each field's name and whether it differs. The pattern names every field, so that the
+/// compiler reports a new one that is missing here.
+macro_rules! compare_fields {
+    ($one:expr, $other:expr, $($field:ident)*) => {{
+        let SessionSpec { $($field),* } = $one;
+        [$((stringify!($field), *$field != $other.$field)),*]
+    }};
 }
 
 impl SessionSpec {
@@ -13,71 +16,28 @@ impl SessionSpec {
     /// name and the size of its terminal do not count.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
-        // Destructured, so that the compiler reports a new field that is missing here.
-        let Self {
-            name,
-            argv,
-            cwd,
-            terminal,
-            stdin,
-            pen,
-            grace,
-            linger,
-            lease,
-            tethered,
-            parent,
-            outlives_parent,
-            output_limit,
-            asked_by: _,
-            key,
-            ready,
-            ready_timeout,
-            timeout,
-            idle,
-            silence,
-            restart,
-            restart_unknown,
-            memory,
-            pids,
-            cpu,
-            best_effort,
-            worktree,
-            stop_signal,
-            agent,
-        } = self;
-        let prompt = |agent: &Option<Box<AgentSpec>>| agent.as_ref().map(|it| it.as_asked());
-        let same = [
-            ("name", *name == other.name),
+        let (mut one, mut other) = (self.as_asked(), other.as_asked());
+        if one.agent.is_some() && other.agent.is_some() {
             // The daemon builds the command of an agent.
-            ("argv", agent.is_some() && other.agent.is_some() || *argv == other.argv),
-            ("cwd", *cwd == other.cwd),
-            ("terminal", terminal.is_some() == other.terminal.is_some()),
-            ("stdin", *stdin == other.stdin),
-            ("pen", *pen == other.pen),
-            ("grace", *grace == other.grace),
-            ("linger", *linger == other.linger),
-            ("lease", *lease == other.lease),
-            ("tethered", *tethered == other.tethered),
-            ("parent", *parent == other.parent),
-            ("outlives_parent", *outlives_parent == other.outlives_parent),
-            ("output_limit", *output_limit == other.output_limit),
-            ("key", *key == other.key),
-            ("ready", *ready == other.ready),
-            ("ready_timeout", *ready_timeout == other.ready_timeout),
-            ("timeout", *timeout == other.timeout),
-            ("idle", *idle == other.idle),
-            ("silence", *silence == other.silence),
-            ("restart", *restart == other.restart),
-            ("restart_unknown", *restart_unknown == other.restart_unknown),
-            ("memory", *memory == other.memory),
-            ("pids", *pids == other.pids),
-            ("cpu", *cpu == other.cpu),
-            ("best_effort", *best_effort == other.best_effort),
-            ("worktree", asked(worktree.as_ref()) == asked(other.worktree.as_ref())),
-            ("stop_signal", *stop_signal == other.stop_signal),
-            ("agent", prompt(agent) == prompt(&other.agent)),
-        ];
-        same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
+            (one.argv, other.argv) = (Vec::new(), Vec::new());
+        }
+        let fields = compare_fields!(&one, other,
+            name argv cwd terminal stdin pen grace linger lease tethered parent outlives_parent
+            output_limit asked_by key ready ready_timeout timeout idle silence restart
+            restart_unknown memory pids cpu best_effort worktree stop_signal agent
+        );
+        fields.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect()
+    }
+
+    /// Returns the request without the daemon's decisions and without what does not count.
+    fn as_asked(&self) -> Self {
+        Self {
+            terminal: self.terminal.map(|_| TerminalSize { rows: 0, columns: 0 }),
+            asked_by: String::new(),
+            worktree: self.worktree.as_ref().map(WorktreeSpec::as_asked),
+            agent: self.agent.as_ref().map(|agent| Box::new(agent.as_asked())),
+            ..self.clone()
+        }
     }
 }
 
