@@ -41,10 +41,8 @@ impl SessionId {
     /// # Errors
     /// The text is not an id.
     pub fn parse(text: &str) -> Result<Self, ParseIdError> {
-        let (base, attempt) = match text.split_once(ATTEMPT_MARK) {
-            Some((base, attempt)) => (base, Some(attempt)),
-            None => (text, None),
-        };
+        let (base, attempt) = text.split_once(ATTEMPT_MARK).unzip();
+        let base = base.unwrap_or(text);
         let valid = base.len() == LENGTH
             && base.bytes().all(|byte| ALPHABET.contains(&byte))
             && attempt.is_none_or(|attempt| parse_attempt(attempt).is_some_and(|it| it > 1));
@@ -168,8 +166,7 @@ impl IdMaker {
 }
 
 fn text_of(value: u64) -> String {
-    let characters = TIME_CHARACTERS + RANDOM_CHARACTERS;
-    (0..characters)
+    (0..TIME_CHARACTERS + RANDOM_CHARACTERS)
         .rev()
         .map(|place| char::from(ALPHABET[(value >> (place * 5)) as usize & 31]))
         .collect()

@@ -48,16 +48,9 @@ pub enum ReadinessError {
         "invalid readiness {0:?}: expected none, line:REGEX, socket:PATH, tcp:PORT, tcp:HOST:PORT, http://HOST/PATH or report"
     )]
     Kind(String),
-    /// The kind is known, but its argument is missing.
-    #[error("{kind:?} needs {what}, for example {example}")]
-    Missing {
-        /// The kind.
-        kind: &'static str,
-        /// The missing argument.
-        what: &'static str,
-        /// An example.
-        example: &'static str,
-    },
+    /// The argument of this kind is missing: the kind, the argument and an example.
+    #[error("{0:?} needs {1}, for example {2}")]
+    Missing(&'static str, &'static str, &'static str),
     /// The port is invalid.
     #[error("invalid port {0:?}: expected a number from 1 to 65535")]
     Port(String),
@@ -82,16 +75,13 @@ impl FromStr for Readiness {
         if text.chars().any(char::is_control) {
             return Err(ReadinessError::Control(text.to_owned()));
         }
-        match text {
-            "none" => return Ok(Self::None),
-            "report" => return Ok(Self::Report),
-            _ => {}
-        }
         let Some((kind, rest)) = text.split_once(':') else {
-            return Err(match text {
-                "line" | "socket" | "tcp" | "http" => missing(text),
-                _ => ReadinessError::Kind(text.to_owned()),
-            });
+            return match text {
+                "none" => Ok(Self::None),
+                "report" => Ok(Self::Report),
+                "line" | "socket" | "tcp" | "http" => Err(missing(text)),
+                _ => Err(ReadinessError::Kind(text.to_owned())),
+            };
         };
         match kind {
             "line" | "socket" | "tcp" | "http" if rest.is_empty() => Err(missing(kind)),
@@ -107,13 +97,13 @@ impl FromStr for Readiness {
 }
 
 fn missing(kind: &str) -> ReadinessError {
-    let (kind, what, example) = match kind {
-        "line" => ("line", "a regular expression", "line:listening on"),
-        "socket" => ("socket", "a path", "socket:/tmp/agent.sock"),
-        "tcp" => ("tcp", "a port", "tcp:8080"),
-        _ => ("http", "an address", "http://localhost:8080/health"),
-    };
-    ReadinessError::Missing { kind, what, example }
+    use ReadinessError::Missing;
+    match kind {
+        "line" => Missing("line", "a regular expression", "line:listening on"),
+        "socket" => Missing("socket", "a path", "socket:/tmp/agent.sock"),
+        "tcp" => Missing("tcp", "a port", "tcp:8080"),
+        _ => Missing("http", "an address", "http://localhost:8080/health"),
+    }
 }
 
 fn tcp(rest: &str) -> Result<Readiness, ReadinessError> {

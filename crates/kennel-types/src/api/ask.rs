@@ -116,8 +116,8 @@ pub enum AskError {
     #[error("`member` and `agent` are mutually exclusive")]
     Both,
     /// The setting belongs to the member.
-    #[error("a member has its own {0}: leave them out")]
-    MembersOwn(&'static str),
+    #[error("a member has its own model, turns, permissions and arguments: leave them out")]
+    MembersOwn,
     /// `fresh` and `resume` are both given.
     #[error("`fresh` and `resume` are mutually exclusive")]
     Conversation,
@@ -138,7 +138,6 @@ impl AskRequest {
             (None, true) => ConversationChoice::Fresh,
             (None, false) => ConversationChoice::Continue,
         };
-        let plain = AgentSettings::default();
         let settings = AgentSettings {
             agent: self.agent.unwrap_or_default(),
             description: self.description,
@@ -151,9 +150,7 @@ impl AskRequest {
             None if settings.agent.is_empty() => return Err(AskError::NoTarget),
             None if self.cwd.is_none() => return Err(AskError::NoDirectory),
             Some(_) if !settings.agent.is_empty() => return Err(AskError::Both),
-            Some(_) if settings != plain => {
-                return Err(AskError::MembersOwn("model, turns, permissions and arguments"));
-            }
+            Some(_) if settings != AgentSettings::default() => return Err(AskError::MembersOwn),
             _ => {}
         }
         let within = self.retry_within_ms.unwrap_or(RETRY_WITHIN_MS);
@@ -239,10 +236,7 @@ mod tests {
                 r#"{"prompt": "hi", "member": "a", "fresh": true, "resume": "x"}"#,
                 AskError::Conversation,
             ),
-            (
-                r#"{"prompt": "hi", "member": "a", "model": "m"}"#,
-                AskError::MembersOwn("model, turns, permissions and arguments"),
-            ),
+            (r#"{"prompt": "hi", "member": "a", "model": "m"}"#, AskError::MembersOwn),
         ] {
             assert_eq!(read(json), Err(wrong), "{json}");
         }

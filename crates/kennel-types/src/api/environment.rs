@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -57,10 +58,18 @@ impl Environment {
             (OsText::Plain(name), OsText::Plain(value)) => Some((name.as_str(), value.as_str())),
             _ => None,
         });
-        let pairs: Vec<_> = pairs.collect::<Option<_>>()?;
-        let mut names: Vec<_> = pairs.iter().map(|(name, _)| *name).collect();
+        pairs.collect::<Option<_>>().filter(|_| self.repeated().is_none())
+    }
+
+    /// Returns a name that occurs twice.
+    fn repeated(&self) -> Option<&str> {
+        let names = self.0.iter().filter_map(|(name, _)| match name {
+            OsText::Plain(name) => Some(name.as_str()),
+            OsText::Bytes { .. } => None,
+        });
+        let mut names: Vec<_> = names.collect();
         names.sort_unstable();
-        names.windows(2).all(|two| two[0] != two[1]).then_some(pairs)
+        names.windows(2).find(|two| two[0] == two[1]).map(|two| two[0])
     }
 }
 
@@ -103,28 +112,8 @@ impl<'de> Visitor<'de> for EnvironmentVisitor {
         }
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Environment, A::Error> {
-        let mut all = Vec::with_capacity(list.size_hint().unwrap_or(0).min(4096));
-        while let Some(pair) = list.next_element()? {
-            all.push(pair);
-        }
-        Ok(Environment(all))
-    }
-}
-
-impl Environment {
-    /// Returns a name that occurs twice.
-    fn repeated(&self) -> Option<&str> {
-        let mut names: Vec<_> = self
-            .0
-            .iter()
-            .filter_map(|(name, _)| match name {
-                OsText::Plain(name) => Some(name.as_str()),
-                OsText::Bytes { .. } => None,
-            })
-            .collect();
-        names.sort_unstable();
-        names.windows(2).find(|two| two[0] == two[1]).map(|two| two[0])
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Environment, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Environment)
     }
 }
 

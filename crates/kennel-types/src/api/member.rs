@@ -24,11 +24,8 @@ pub struct CreateMemberRequest {
 #[serde(remote = "AgentSettings", deny_unknown_fields)]
 struct RequestedAgentSettings {
     agent: String,
-    #[serde(default)]
     description: Option<String>,
-    #[serde(default)]
     model: Option<String>,
-    #[serde(default)]
     turns: Option<u32>,
     #[serde(default)]
     permissions: Permissions,
