@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::unset::is_unset;
+use crate::is_unset;
 
 /// An agent that a session runs: with a prompt, or interactively. The prompt itself is not part of
 /// the spec; like the environment, it is passed on in memory and never stored with the session.

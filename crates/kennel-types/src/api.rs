@@ -6,12 +6,10 @@ mod ask;
 mod environment;
 mod list;
 mod member;
-mod problem;
 #[cfg(feature = "schema")]
 mod schema;
 mod start;
 mod text;
-mod until;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -27,10 +25,10 @@ pub use ask::{AskError, AskRequest};
 pub use environment::Environment;
 pub use list::{ListOrder, ListRequest, PageLimitError, SessionPage};
 pub use member::CreateMemberRequest;
-pub use problem::ProblemDetails;
-pub use start::{CreateRequest, DenyUnknownFields, ResumeRequest, StdinFrom, TerminalSettings};
+pub use start::{
+    CreateRequest, DenyUnknownFields, ResumeRequest, StdinFrom, TerminalSettings, Until,
+};
 pub use text::OsText;
-pub use until::Until;
 pub use watch::{CheckView, ReadyView, SessionUsage, UsageHistory, UsageRequest, UsageSample};
 
 use crate::agent::AgentSettings;
@@ -274,23 +272,20 @@ pub struct SignalRequest {
 /// Input for a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct InputRequest {
     /// The bytes, in hex.
-    #[serde(default)]
     pub hex: String,
     /// Whether to close the input after these bytes.
-    #[serde(default)]
     pub eof: bool,
 }
 
 /// The name of the caller, for the event log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ByRequest {
     /// The name of the caller.
-    #[serde(default)]
     pub by: String,
 }
 
@@ -454,11 +449,10 @@ pub struct StraysView {
 /// A request to end strays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct EndStraysRequest {
     /// End only these strays. Processes that became strays later are left alone. Null ends all
     /// strays.
-    #[serde(default)]
     pub only: Option<Vec<StrayRef>>,
 }
 
@@ -527,6 +521,27 @@ pub struct WorktreeLosses {
     pub worktree: WorktreeView,
     /// The losses.
     pub losses: LossesView,
+}
+
+/// An error response: problem details as in RFC 9457.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProblemDetails {
+    /// The type of the problem: `urn:kennel:` and the code.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// A short description of the type, the same for all problems of this type.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What went wrong in this request, for people.
+    pub detail: String,
+    /// The type for programs: `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `busy`,
+    /// `gone`, `internal`, … Stable.
+    pub code: String,
+    /// What to do about it, if there is a suggestion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 #[cfg(test)]

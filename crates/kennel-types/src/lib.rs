@@ -19,7 +19,6 @@ mod spec;
 pub mod suggestion;
 mod time;
 pub mod timestamp;
-mod unset;
 mod verdict;
 mod view;
 
@@ -38,9 +37,15 @@ pub use spec::{
     TerminalSize, WorktreeSpec, check_key,
 };
 pub use time::{TimeError, parse_time};
-pub use unset::is_unset;
 pub use verdict::{
     EvidenceSource, Judged, MAX_EVIDENCE_BYTES, TokenUsage, UsageScope, Verdict, VerdictKind, Work,
     beginning_of,
 };
 pub use view::{EventView, LaunchView, SessionView, WorktreeState, WorktreeView};
+
+/// Returns whether a value is its default, for `skip_serializing_if`. Such fields are left out of
+/// records, which are written often.
+#[must_use]
+pub fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

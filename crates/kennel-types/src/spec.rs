@@ -9,17 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentSpec;
 use crate::id::SessionId;
-use crate::millis;
 use crate::ready::Readiness;
 use crate::restart::Restart;
-use crate::unset::is_unset;
+use crate::{is_unset, millis};
 
 mod compare;
-mod defaults;
-mod key;
 
-pub use defaults::{DEFAULT_LEASE, DEFAULT_LINGER, DEFAULT_OUTPUT_LIMIT};
-pub use key::{KeyError, check_key};
+/// The time between TERM and KILL.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long processes that an agent leaves behind may run after its exit.
+pub const DEFAULT_LINGER: Duration = Duration::from_secs(2);
+/// How long a session runs without a daemon.
+pub const DEFAULT_LEASE: Duration = Duration::from_secs(15 * 60);
+/// The maximum output to keep on disk, in bytes.
+pub const DEFAULT_OUTPUT_LIMIT: u64 = 64 << 20;
 
 /// A command and how to run it. New fields need a default, so that older records stay readable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,15 +47,15 @@ pub struct SessionSpec {
     #[serde(default)]
     pub pen: PenKind,
     /// The time between TERM and KILL in a stop.
-    #[serde(rename = "grace_ms", default = "defaults::grace", with = "millis")]
+    #[serde(rename = "grace_ms", default = "default_grace", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub grace: Duration,
     /// How long processes that the agent leaves behind may run after its exit.
-    #[serde(rename = "linger_ms", default = "defaults::linger", with = "millis")]
+    #[serde(rename = "linger_ms", default = "default_linger", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub linger: Duration,
     /// How long the session runs without a daemon. Null: forever.
-    #[serde(rename = "lease_ms", default = "defaults::lease", with = "millis")]
+    #[serde(rename = "lease_ms", default = "default_lease", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub lease: Option<Duration>,
     /// Whether the session ends when the client that started it disconnects.
@@ -65,7 +68,7 @@ pub struct SessionSpec {
     #[serde(default)]
     pub outlives_parent: bool,
     /// The maximum output to keep on disk, in bytes. At least 128 KiB, which a journal needs.
-    #[serde(default = "defaults::output_limit")]
+    #[serde(default = "default_output_limit")]
     pub output_limit: u64,
     /// The name of the caller (a user or a program), for the event log.
     #[serde(default)]
@@ -127,6 +130,25 @@ pub struct SessionSpec {
     pub agent: Option<Box<AgentSpec>>,
 }
 
+// For `#[serde(default)]`.
+
+fn default_grace() -> Duration {
+    GRACE
+}
+
+fn default_linger() -> Duration {
+    DEFAULT_LINGER
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the field is optional")]
+fn default_lease() -> Option<Duration> {
+    Some(DEFAULT_LEASE)
+}
+
+fn default_output_limit() -> u64 {
+    DEFAULT_OUTPUT_LIMIT
+}
+
 /// A plain session without a command: for `..SessionSpec::default()`.
 impl Default for SessionSpec {
     fn default() -> Self {
@@ -137,7 +159,7 @@ impl Default for SessionSpec {
             terminal: None,
             stdin: false,
             pen: PenKind::Auto,
-            grace: Duration::from_secs(10),
+            grace: GRACE,
             linger: Duration::ZERO,
             lease: None,
             tethered: false,
@@ -253,6 +275,30 @@ pub enum PenKind {
     Pidns,
 }
 
+/// The maximum number of characters in an idempotency key.
+const MAX_KEY_LENGTH: usize = 128;
+
+/// A text that is not a valid idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "invalid key {0:?}: expected 1 to {MAX_KEY_LENGTH} characters without spaces or control characters, for example a UUID"
+)]
+pub struct KeyError(String);
+
+/// Checks an idempotency key.
+///
+/// # Errors
+/// The key is empty, too long, or contains spaces or control characters.
+pub fn check_key(text: &str) -> Result<(), KeyError> {
+    let length = text.chars().count();
+    let plain = text.chars().all(|character| !character.is_whitespace() && !character.is_control());
+    if (1..=MAX_KEY_LENGTH).contains(&length) && plain {
+        Ok(())
+    } else {
+        Err(KeyError(text.to_owned()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,5 +315,17 @@ mod tests {
         };
         let expected = SessionSpec { idle: second, ..SessionSpec::default() };
         assert_eq!(spec.with_zero_off(), expected);
+    }
+
+    #[test]
+    fn accepts_only_short_plain_keys() {
+        for right in ["k", "0b6c-11", "ünï", "a/b:c", &"x".repeat(128), &"ü".repeat(128)] {
+            assert_eq!(check_key(right), Ok(()));
+        }
+        for wrong in ["", " ", "a b", "a\nb", "\u{7f}", "\u{1b}[2J", &"x".repeat(129)] {
+            let message = check_key(wrong).unwrap_err().to_string();
+            assert!(message.contains("expected 1 to 128 characters"), "{message}");
+            assert!(message.chars().all(|character| !character.is_control()), "{message}");
+        }
     }
 }

@@ -4,29 +4,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::millis;
-use crate::unset::is_unset;
+use crate::{is_unset, millis};
 
 /// The maximum size of the evidence, in bytes.
 pub const MAX_EVIDENCE_BYTES: usize = 2_000;
 
 /// The result of a prompt.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum VerdictKind {
     /// The agent reported success.
@@ -69,12 +56,6 @@ impl VerdictKind {
     #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
-    }
-}
-
-impl std::fmt::Display for VerdictKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
     }
 }
 

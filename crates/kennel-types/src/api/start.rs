@@ -2,6 +2,7 @@
 
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::IntoStaticStr;
 
 use super::{Environment, OsText};
 use crate::id::SessionId;
@@ -111,11 +112,10 @@ fn without_request_fields<S: Serializer>(spec: &SessionSpec, to: S) -> Result<S:
 /// new environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ResumeRequest {
     /// The launch to follow. If a later one exists already, the response is that one. The default
     /// is the latest launch.
-    #[serde(default)]
     pub after: Option<SessionId>,
     /// The environment, as in [`CreateRequest`].
     #[serde(default = "Environment::minimal")]
@@ -124,29 +124,46 @@ pub struct ResumeRequest {
     #[serde(default = "umask")]
     pub umask: u32,
     /// The resource limits of the command: resource, soft limit, hard limit.
-    #[serde(default)]
     pub limits: Vec<(u32, u64, u64)>,
     /// The source of standard input, if there is no terminal.
-    #[serde(default)]
     pub stdin: StdinFrom,
     /// The settings of the client's terminal.
-    #[serde(default)]
     pub terminal_settings: Option<TerminalSettings>,
     /// Whether standard error is separate from the terminal.
-    #[serde(default)]
     pub stderr_apart: bool,
     /// The session that sends the request, if one does.
-    #[serde(default)]
     pub parent: Option<SessionId>,
     /// Whether the session ends when the client disconnects.
-    #[serde(default)]
     pub tethered: bool,
     /// Whether to queue the session if it can't start at once.
-    #[serde(default)]
     pub queue: bool,
     /// The name of the caller, for the event log.
-    #[serde(default)]
     pub by: String,
+}
+
+/// How far a session must be before the daemon responds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Until {
+    /// It is on record, and queued or running.
+    Accepted,
+    /// It runs.
+    #[default]
+    Started,
+    /// It is ready, if readiness is checked; or it has ended.
+    Ready,
+    /// It has ended.
+    Over,
+}
+
+impl Until {
+    /// Returns the name in the API.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// The source of standard input.

@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::name::{AgentPath, Name};
 use crate::agent::Permissions;
-use crate::millis;
-use crate::unset::is_unset;
+use crate::{is_unset, millis};
 
 /// A plan: stages of agents, one stage after the other. New fields need a default, so that older
 /// records stay readable. Records may contain fields of a newer version; requests may not, see
