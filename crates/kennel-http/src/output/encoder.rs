@@ -56,27 +56,19 @@ impl<'a> From<&'a SessionView> for EndRecord<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OutputChunk<'a> {
+pub(super) struct OutputChunk<D> {
     pub(super) offset: u64,
     pub(super) time_ms: u64,
     pub(super) stream: u8,
-    pub(super) data: &'a [u8],
-}
-
-/// The first bytes of a character whose rest has not been printed yet.
-#[derive(Debug)]
-struct PartialChar {
-    offset: u64,
-    time_ms: u64,
-    stream: u8,
-    data: Vec<u8>,
+    pub(super) data: D,
 }
 
 #[derive(Debug)]
 pub(super) struct OutputEncoder {
     launch: String,
     format: OutputEncoding,
-    partial: Option<PartialChar>,
+    /// The first bytes of a character whose rest has not been printed yet.
+    partial: Option<OutputChunk<Vec<u8>>>,
     written: Vec<u8>,
 }
 
@@ -101,7 +93,7 @@ impl OutputEncoder {
     }
 
     /// Encodes a chunk. A character that is split between two chunks goes into the second one, if that follows at once.
-    pub(super) fn output(&mut self, chunk: &OutputChunk<'_>) {
+    pub(super) fn output(&mut self, chunk: &OutputChunk<&[u8]>) {
         if self.format == OutputEncoding::Raw {
             self.written.extend(chunk.data);
             return;
@@ -117,7 +109,7 @@ impl OutputEncoder {
         self.text(chunk);
     }
 
-    fn text(&mut self, chunk: &OutputChunk<'_>) {
+    fn text(&mut self, chunk: &OutputChunk<&[u8]>) {
         match std::str::from_utf8(chunk.data) {
             Ok(text) => self.chunk(chunk, Some(text)),
             Err(error) if error.error_len().is_none() => {
@@ -129,8 +121,8 @@ impl OutputEncoder {
                 }
                 let offset = chunk.offset + whole.len() as u64;
                 let OutputChunk { time_ms, stream, .. } = *chunk;
-                self.partial =
-                    Some(PartialChar { offset, time_ms, stream, data: partial.to_vec() });
+                let data = partial.to_vec();
+                self.partial = Some(OutputChunk { offset, time_ms, stream, data });
             }
             Err(_) => self.chunk(chunk, None),
         }
@@ -138,12 +130,12 @@ impl OutputEncoder {
 
     /// Encodes the first bytes of a character as they are: nothing follows them.
     pub(super) fn flush_partial(&mut self) {
-        if let Some(PartialChar { offset, time_ms, stream, data }) = self.partial.take() {
+        if let Some(OutputChunk { offset, time_ms, stream, data }) = self.partial.take() {
             self.chunk(&OutputChunk { offset, time_ms, stream, data: &data }, None);
         }
     }
 
-    fn chunk(&mut self, chunk: &OutputChunk<'_>, text: Option<&str>) {
+    fn chunk(&mut self, chunk: &OutputChunk<&[u8]>, text: Option<&str>) {
         let stream = match chunk.stream {
             STDOUT => "stdout",
             STDERR => "stderr",
@@ -159,12 +151,9 @@ impl OutputEncoder {
     /// Encodes a gap; `next` is the offset at which the output continues.
     pub(super) fn gap(&mut self, offset: u64, lost: Option<u64>, why: LossReason, next: u64) {
         self.flush_partial();
-        let point = match next > offset {
-            true => OutputPoint::Offset(next),
-            false => OutputPoint::AfterGap(next),
-        };
+        let point = if next > offset { OutputPoint::Offset } else { OutputPoint::AfterGap };
         let (why, text) = (why.name(), why.to_string());
-        self.record(point, "gap", &OutputRecord::Gap { offset, lost, why, text });
+        self.record(point(next), "gap", &OutputRecord::Gap { offset, lost, why, text });
     }
 
     pub(super) fn end(&mut self, view: &SessionView) {
@@ -199,7 +188,7 @@ mod tests {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn chunk(offset: u64, stream: u8, data: &[u8]) -> OutputChunk<'_> {
+    fn chunk(offset: u64, stream: u8, data: &[u8]) -> OutputChunk<&[u8]> {
         OutputChunk { offset, time_ms: 1, stream, data }
     }
 
