@@ -1,38 +1,37 @@
-//! Answers of agents to prompts: when they are complete, or while the agent works.
+//! Prompts to agents and their answers: when they are complete, or as events while the agent works.
 
-mod ask;
 mod attempt_events;
 mod attempts;
 
 use axum::Json;
+use axum::body::Body;
 use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kennel_daemon::{ApiError, transcript};
+use futures_util::StreamExt;
+use futures_util::stream::unfold;
+use kennel_daemon::{ApiError, clock, transcript};
 use kennel_types::SessionView;
-use kennel_types::api::AnswerView;
+use kennel_types::api::{AnswerView, AskRequest, Until};
 use serde::Deserialize;
 
 use crate::access::Identity;
 use crate::api::Api;
 use crate::error::HandlerResult;
-use crate::extract::Params;
+use crate::extract::{JsonBody, Params};
+use crate::handlers::{check_stdin, take_key};
 use crate::stream::resume_position::{AnswerPoint, ResumePosition};
 use crate::stream::sse;
-pub(crate) use ask::ask;
-use ask::cancel_on_disconnect;
 use attempts::AttemptStream;
 
 /// How a client waits for an answer.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct AnswerQuery {
     /// Whether to wait until the prompt is over.
-    #[serde(default)]
     wait: bool,
     /// Whether disconnecting from the stream cancels the prompt: for the client that asked and lost its daemon.
-    #[serde(default)]
     cancel_on_disconnect: bool,
     format: Option<AnswerResponseFormat>,
 }
@@ -73,6 +72,43 @@ pub(crate) async fn answer(
     let reference = view.session.clone();
     let response = stream(api.clone(), view, &headers).await?;
     Ok(cancel_on_disconnect(&api, reference, response))
+}
+
+pub(crate) async fn ask(
+    api: Api,
+    identity: Identity,
+    headers: HeaderMap,
+    JsonBody(mut request): JsonBody<AskRequest>,
+) -> HandlerResult<Response> {
+    take_key(&headers, &mut request.key)?;
+    let streamed = sse::is_accepted(&headers);
+    // A client that does not stream may disconnect.
+    let cancels = streamed && !request.detach;
+    request.detach = !cancels;
+    let (began, by) = (clock::rfc3339(clock::now_ms()), request.by.clone());
+    let request = request.into_session().map_err(ApiError::invalid)?;
+    check_stdin(&identity, &request.stdin)?;
+    let view = api.daemon.create(request, Until::Accepted, None).await?;
+    if !streamed {
+        return Ok((StatusCode::CREATED, Json(view)).into_response());
+    }
+    // A client whose key finds the prompt of another client must not cancel it by disconnecting; the client that asked
+    // may be back after a crash.
+    let ours = view.created_at >= began || !by.is_empty() && view.spec.asked_by == by;
+    let reference = view.session.clone();
+    // This client has received no event yet, whatever its headers contain.
+    let response = stream(api.clone(), view, &HeaderMap::new()).await?;
+    Ok(if cancels && ours { cancel_on_disconnect(&api, reference, response) } else { response })
+}
+
+/// Cancels the prompt if the client disconnects before the end of the response.
+fn cancel_on_disconnect(api: &Api, reference: String, response: Response) -> Response {
+    let cancel = api.daemon.cancel_on_drop(reference);
+    response.map(|body| {
+        Body::from_stream(unfold((body.into_data_stream(), cancel), async |(mut body, cancel)| {
+            Some((body.next().await?, (body, cancel)))
+        }))
+    })
 }
 
 async fn complete(api: &Api, view: SessionView) -> Result<AnswerView, ApiError> {
