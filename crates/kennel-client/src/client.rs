@@ -1,6 +1,7 @@
 //! Sends requests to a daemon, and reads its responses.
 
-use std::io::{self, BufReader};
+use std::fmt::Debug;
+use std::io::{self, BufReader, Read, Write};
 use std::marker::PhantomData;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kennel_types::api::ProblemDetails;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -53,15 +54,24 @@ impl std::fmt::Debug for DaemonAddress {
     }
 }
 
+/// A connection to a daemon: a Unix or a TCP socket.
+trait DaemonStream: Read + Write + AsFd + Debug + Send + Sync {}
+impl DaemonStream for UnixStream {}
+impl DaemonStream for TcpStream {}
+
 impl DaemonAddress {
-    fn connect(&self) -> io::Result<UnixStream> {
+    fn connect(&self, read_timeout: Option<Duration>) -> io::Result<Box<dyn DaemonStream>> {
         match self {
-            Self::Home(folder) => socket::stream(folder, SOCKET),
+            Self::Home(folder) => {
+                let stream = socket::stream(folder, SOCKET)?;
+                stream.set_read_timeout(read_timeout)?;
+                Ok(Box::new(stream))
+            }
             Self::Port { address, .. } => {
                 let stream = TcpStream::connect(address)?;
                 stream.set_nodelay(true)?;
-                // All stream sockets are read and written by the same system calls.
-                Ok(OwnedFd::from(stream).into())
+                stream.set_read_timeout(read_timeout)?;
+                Ok(Box::new(stream))
             }
         }
     }
@@ -78,12 +88,12 @@ impl DaemonAddress {
 
 /// A request that was sent. If it is dropped, the daemon notices that the client disconnects.
 #[derive(Debug)]
-pub struct Sent(UnixStream);
+pub struct Sent(Box<dyn DaemonStream>);
 
 /// A response of JSON values, one on each line, as they arrive. An incomplete last line is an error.
 #[derive(Debug)]
 pub struct Lines<T> {
-    body: BufReader<http::Body<UnixStream>>,
+    body: BufReader<http::Body<Box<dyn DaemonStream>>>,
     of: PhantomData<T>,
 }
 
@@ -111,11 +121,14 @@ impl Client {
 
     /// Checks whether a daemon accepts connections.
     pub fn dial(&self) -> Result<(), ClientError> {
-        self.connect().map(drop)
+        self.connect(None).map(drop)
     }
 
-    fn connect(&self) -> Result<UnixStream, ClientError> {
-        self.address.connect().map_err(|error| match error.kind() {
+    fn connect(
+        &self,
+        read_timeout: Option<Duration>,
+    ) -> Result<Box<dyn DaemonStream>, ClientError> {
+        self.address.connect(read_timeout).map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => ClientError::NoDaemon,
             _ => ClientError::Call(error),
         })
@@ -131,9 +144,7 @@ impl Client {
     ) -> Result<Sent, ClientError> {
         let body = body.map(serde_json::to_vec).transpose();
         let body = body.map_err(|error| ClientError::Call(error.into()))?;
-        let mut stream = self.connect()?;
-        let timeout = (patience == Patience::Short).then_some(SHORT_TIMEOUT);
-        stream.set_read_timeout(timeout).map_err(ClientError::Call)?;
+        let mut stream = self.connect((patience == Patience::Short).then_some(SHORT_TIMEOUT))?;
         let sent =
             http::send(&mut stream, method, target, &self.address.headers(), body.as_deref());
         sent.map(|()| Sent(stream)).map_err(ClientError::Call)
@@ -179,7 +190,7 @@ impl Client {
 /// The daemon does not answer, or answers with an error.
 impl Sent {
     /// Waits for the head of a response that is not an error.
-    fn success(self) -> Result<http::Response<UnixStream>, ClientError> {
+    fn success(self) -> Result<http::Response<Box<dyn DaemonStream>>, ClientError> {
         let response = http::receive(self.0).map_err(ClientError::reading)?;
         if (200..300).contains(&response.status) {
             return Ok(response);
