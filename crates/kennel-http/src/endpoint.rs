@@ -100,6 +100,11 @@ impl Endpoint {
         self
     }
 
+    /// Its response has this media type, and is not described further.
+    pub(crate) fn other(self, media_type: Text, summary: Text) -> Self {
+        self.respond(200, ResponseContent::Other(media_type), summary)
+    }
+
     pub(crate) fn respond(self, status: u16, content: ResponseContent, summary: Text) -> Self {
         Self { status, content, summary, ..self }
     }

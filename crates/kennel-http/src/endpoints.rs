@@ -10,7 +10,7 @@ use kennel_types::api::{
 use kennel_types::plan::PlanView;
 use kennel_types::{EventView, SessionView};
 
-use crate::endpoint::ResponseContent::{Empty, Other, WebSocket};
+use crate::endpoint::ResponseContent::{Empty, WebSocket};
 use crate::endpoint::{Endpoint, delete, get, post};
 use crate::handlers::{CreateQuery, RemoveQuery, WaitQuery};
 use crate::stream::NDJSON;
@@ -167,10 +167,7 @@ fn misc_endpoints() -> Vec<Endpoint> {
             .answer::<WorktreeLosses>("Removes a kept worktree"),
         get("/v1/worktrees/{reference}/losses", "getWorktreeLosses", handlers::worktree_losses)
             .answer::<WorktreeLosses>("Lists what would be lost if a worktree were removed"),
-        get("/v1/openapi.json", "getDescription", openapi::serve).respond(
-            200,
-            Other("application/json"),
-            "Returns this document",
-        ),
+        get("/v1/openapi.json", "getDescription", openapi::serve)
+            .other("application/json", "Returns this document"),
     ]
 }

@@ -37,9 +37,8 @@ pub(crate) async fn list_sessions(
 /// What the response to a new launch waits for.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct CreateQuery {
-    #[serde(default)]
     until: Until,
     /// The session that the same request created before the daemon was killed: the client reconnects to it.
     rejoin: Option<SessionId>,
@@ -99,10 +98,9 @@ pub(crate) async fn inspect_session(api: Api, reference: Path<String>) -> JsonRe
 /// How a client waits.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct WaitQuery {
     /// Whether disconnecting before the end stops what is waited for.
-    #[serde(default)]
     cancel_on_disconnect: bool,
 }
 
@@ -221,13 +219,11 @@ pub(crate) async fn add_member(
 /// How something is removed.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct RemoveQuery {
     /// Remove it even if it is in use or something is lost.
-    #[serde(default)]
     force: bool,
     /// The client's name, for the event log.
-    #[serde(default)]
     by: String,
 }
 

@@ -54,10 +54,7 @@ fn respond(asset: Asset, asked: &HeaderMap) -> Response {
     // Weak, because the compressed file has other bytes.
     let tag = format!("W/\"{}\"", asset.hash);
     // The page is revalidated each time; the files that it refers to never change.
-    let caching = match asset.immutable {
-        true => "public, max-age=31536000, immutable",
-        false => "no-cache",
-    };
+    let caching = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     let mut response = match is_cached(&tag, asked) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => content(asset, asked),

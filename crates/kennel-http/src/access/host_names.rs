@@ -15,9 +15,9 @@ pub(super) struct HostNames {
 
 impl HostNames {
     pub(super) fn new(address: SocketAddr, tls: bool, configured: &[String]) -> Self {
-        let configured = configured.iter().map(|name| match split(name) {
-            (host, Some(port)) => (host.to_ascii_lowercase(), port.parse().ok()),
-            (host, None) => (host.to_ascii_lowercase(), None),
+        let configured = configured.iter().map(|name| {
+            let (host, port) = split(name);
+            (host.to_ascii_lowercase(), port.and_then(|port| port.parse().ok()))
         });
         Self { address, tls, configured: configured.collect() }
     }
@@ -25,13 +25,8 @@ impl HostNames {
     /// Whether this value of `Host` is valid.
     pub(super) fn include(&self, host: &str) -> bool {
         let (name, port) = split(host);
-        let port = match port {
-            Some(port) => match port.parse() {
-                Ok(port) => port,
-                Err(_) => return false,
-            },
-            None => self.default_port(),
-        };
+        let port = port.map_or(Ok(self.default_port()), str::parse);
+        let Ok(port) = port else { return false };
         let name = name.to_ascii_lowercase();
         let own =
             port == self.address.port() && (name == "localhost" || self.is_own_address(&name));

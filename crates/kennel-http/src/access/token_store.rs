@@ -150,7 +150,9 @@ impl TokenStore {
         self.save(&table)?;
         if entry.kind == TokenKind::Main {
             // After a crash here the browsers are signed out, and the main token is the former one.
-            self.write_main(&secret)?;
+            let path = self.folder.join(MAIN_FILE);
+            let text = format!("{}\n", secret.expose());
+            private_file::write(&path, &text).map_err(failed(&path))?;
         }
         *lock(&self.table) = Some(table);
         Ok(IssuedToken { secret, entry, revoked })
@@ -210,11 +212,6 @@ impl TokenStore {
         let path = self.folder.join(MAIN_FILE);
         let Some(text) = private_file::read(&path).map_err(failed(&path))? else { return Ok(None) };
         Secret::parse(text.trim()).map(Some).ok_or_else(|| malformed(&path))
-    }
-
-    fn write_main(&self, secret: &Secret) -> Result<(), TokenStoreError> {
-        let path = self.folder.join(MAIN_FILE);
-        private_file::write(&path, &format!("{}\n", secret.expose())).map_err(failed(&path))
     }
 
     fn save(&self, table: &TokenTable) -> Result<(), TokenStoreError> {

@@ -28,7 +28,7 @@ const PAGE: usize = 256;
 /// Which events.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct EventParams {
     /// Events after this number.
     since: Option<u64>,
@@ -37,9 +37,7 @@ pub(crate) struct EventParams {
     /// Only events among the last so many of the log; 0: only new ones.
     tail: Option<u64>,
     session: Option<String>,
-    #[serde(default)]
     kind: EventKinds,
-    #[serde(default)]
     follow: bool,
     format: Option<EventFormat>,
 }

@@ -57,18 +57,10 @@ impl DoctorRunner {
 }
 
 pub(super) async fn doctor(api: Api) -> HandlerResult<Response> {
-    let doctor = &api.observe.doctor;
-    if doctor.command.is_empty() {
-        return Err(no_doctor().into());
-    }
-    let mut result = doctor.examine();
+    let mut result = api.observe.doctor.examine();
     let findings = result.wait_for(Option::is_some).await.map_err(|_| ApiError::gone())?.clone();
     let json = findings.unwrap_or_else(|| Err(ApiError::gone()))?;
     Ok(([(CONTENT_TYPE, "application/json")], json).into_response())
-}
-
-fn no_doctor() -> ApiError {
-    ApiError::not_found("this daemon has no doctor")
 }
 
 /// Runs to its end, whether or not a client waits.
@@ -97,7 +89,8 @@ async fn examine(
 
 /// Runs the command. Blocks.
 fn run(command: &[OsString], bounds: &ProcessLimits) -> DoctorFindings {
-    let Some((program, args)) = command.split_first() else { return Err(no_doctor()) };
+    let no_doctor = || ApiError::not_found("this daemon has no doctor");
+    let (program, args) = command.split_first().ok_or_else(no_doctor)?;
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).current_dir("/");
     match process::run(&mut command, bounds) {

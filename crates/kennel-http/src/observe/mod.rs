@@ -18,7 +18,6 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
 use crate::api::Api;
-use crate::endpoint::ResponseContent::Other;
 use crate::endpoint::{Endpoint, get};
 use crate::error::{HandlerResult, JsonResult};
 use crate::extract::Params;
@@ -52,16 +51,10 @@ impl ObserveState {
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     vec![
-        get("/metrics", "getMetrics", metrics).respond(
-            200,
-            Other("text/plain"),
-            "Returns metrics for Prometheus",
-        ),
-        get("/healthz", "getHealth", alive).respond(
-            200,
-            Other("text/plain"),
-            "Returns `ok` if the daemon answers",
-        ),
+        get("/metrics", "getMetrics", metrics)
+            .other("text/plain", "Returns metrics for Prometheus"),
+        get("/healthz", "getHealth", alive)
+            .other("text/plain", "Returns `ok` if the daemon answers"),
         get("/readyz", "getReadiness", ready)
             .answer::<ReadyView>("Checks whether the daemon can do its work; 503 if it can't"),
         get("/v1/doctor", "examine", doctor::doctor)
@@ -88,10 +81,7 @@ async fn alive() -> &'static str {
 
 async fn ready(api: Api) -> (StatusCode, Json<ReadyView>) {
     let readiness = api.daemon.readiness().await;
-    let status = match readiness.ready {
-        true => StatusCode::OK,
-        false => StatusCode::SERVICE_UNAVAILABLE,
-    };
+    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(readiness))
 }
 

@@ -10,9 +10,8 @@ use crate::stream::{NDJSON, sse};
 /// Which part of the output.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct OutputQuery {
-    #[serde(default)]
     pub(super) stream: OutputStreams,
     /// The offset of the first byte.
     pub(super) from: Option<u64>,
@@ -21,7 +20,6 @@ pub(crate) struct OutputQuery {
     /// Only the last so many lines.
     pub(super) tail: Option<usize>,
     /// Whether the response continues until the session ends.
-    #[serde(default)]
     pub(super) follow: bool,
     pub(super) format: Option<OutputEncoding>,
 }

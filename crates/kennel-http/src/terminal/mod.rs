@@ -32,7 +32,7 @@ const MAX_MESSAGE: usize = 64 * 1024;
 /// How a client attaches.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct TerminalQuery {
     /// Begin with the output from this offset on.
     from: Option<u64>,
@@ -40,7 +40,6 @@ pub(crate) struct TerminalQuery {
     replay: Option<TerminalReplay>,
     /// Otherwise, begin with so many of the last lines.
     tail: Option<usize>,
-    #[serde(default)]
     read_only: bool,
     /// The width of the client's window.
     cols: Option<u16>,
