@@ -12,8 +12,7 @@ use kennel_types::SessionView;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::close_reason::CloseReason;
-use super::messages::{ClientMessage, ServerMessage};
+use super::messages::{ClientMessage, CloseReason, ServerMessage};
 use super::{TerminalQuery, TerminalReplay};
 use crate::api::Api;
 use crate::stream::{ReadState, ws_events};

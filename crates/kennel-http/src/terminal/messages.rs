@@ -1,11 +1,11 @@
-//! Control messages, in text frames; binary frames are the terminal's own bytes.
+//! Control messages, in text frames, and close codes; binary frames are the terminal's own bytes.
 
 use std::borrow::Cow;
 
-use axum::extract::ws::{Message, close_code};
+use axum::extract::ws::{CloseFrame, Message, close_code};
 use serde::{Deserialize, Serialize};
+use tungstenite::error::ProtocolError;
 
-use super::close_reason::CloseReason;
 use crate::output::EndRecord;
 
 const INVALID: &str = "expected a JSON object with a `type` and the fields of that type";
@@ -72,6 +72,52 @@ pub(super) enum ServerMessage<'a> {
 impl ServerMessage<'_> {
     pub(super) fn to_text(&self) -> serde_json::Result<Message> {
         Ok(Message::Text(serde_json::to_string(self)?.into()))
+    }
+}
+
+/// Why a connection is closed, as a WebSocket close code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CloseReason {
+    /// The server closes it, with this code and this text.
+    ByServer(u16, Cow<'static, str>),
+    /// The client closes the connection, and waits for the answer, which the library sends.
+    ByClient,
+    Disconnected,
+}
+
+impl CloseReason {
+    pub(super) const SESSION_ENDED: Self = Self::ByServer(close_code::NORMAL, Cow::Borrowed(""));
+    pub(super) const SHUTDOWN: Self =
+        Self::ByServer(close_code::AWAY, Cow::Borrowed("the daemon is shutting down; reconnect"));
+    pub(super) const PING_TIMEOUT: Self =
+        Self::ByServer(close_code::AWAY, Cow::Borrowed("no answer to pings"));
+
+    pub(super) fn failed(why: impl Into<Cow<'static, str>>) -> Self {
+        Self::ByServer(close_code::ERROR, why.into())
+    }
+
+    pub(super) fn frame(&self) -> Option<CloseFrame> {
+        let Self::ByServer(code, reason) = self else { return None };
+        // The limit for the reason in a close frame is 123 bytes.
+        let reason = kennel_types::beginning_of(reason, 120);
+        Some(CloseFrame { code: *code, reason: reason.into() })
+    }
+}
+
+impl From<axum::Error> for CloseReason {
+    /// After a failed receive or send.
+    fn from(error: axum::Error) -> Self {
+        use tungstenite::Error::{Capacity, Protocol, Utf8};
+        let (code, text) = match error.into_inner().downcast_ref() {
+            Some(Utf8(_)) => (close_code::INVALID, "the text is not UTF-8"),
+            Some(Capacity(_)) => (close_code::SIZE, "the message is too long"),
+            Some(Protocol(
+                ProtocolError::ResetWithoutClosingHandshake | ProtocolError::SendAfterClosing,
+            )) => return Self::Disconnected,
+            Some(Protocol(_)) => (close_code::PROTOCOL, "malformed frame"),
+            _ => return Self::Disconnected,
+        };
+        Self::ByServer(code, text.into())
     }
 }
 

@@ -8,7 +8,6 @@
 //! Output comes from the journal, as for any client that follows: a slow client costs nothing, one that reconnects
 //! resumes where it was, and any number may watch.
 
-mod close_reason;
 mod connection;
 mod messages;
 
