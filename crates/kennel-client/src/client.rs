@@ -58,9 +58,10 @@ impl std::fmt::Debug for DaemonAddress {
 trait DaemonStream: Read + Write + AsFd + Debug + Send + Sync {}
 impl DaemonStream for UnixStream {}
 impl DaemonStream for TcpStream {}
+type Connection = Box<dyn DaemonStream>;
 
 impl DaemonAddress {
-    fn connect(&self, read_timeout: Option<Duration>) -> io::Result<Box<dyn DaemonStream>> {
+    fn connect(&self, read_timeout: Option<Duration>) -> io::Result<Connection> {
         match self {
             Self::Home(folder) => {
                 let stream = socket::stream(folder, SOCKET)?;
@@ -88,12 +89,12 @@ impl DaemonAddress {
 
 /// A request that was sent. If it is dropped, the daemon notices that the client disconnects.
 #[derive(Debug)]
-pub struct Sent(Box<dyn DaemonStream>);
+pub struct Sent(Connection);
 
 /// A response of JSON values, one on each line, as they arrive. An incomplete last line is an error.
 #[derive(Debug)]
 pub struct Lines<T> {
-    body: BufReader<http::Body<Box<dyn DaemonStream>>>,
+    body: BufReader<http::Body<Connection>>,
     of: PhantomData<T>,
 }
 
@@ -124,10 +125,7 @@ impl Client {
         self.connect(None).map(drop)
     }
 
-    fn connect(
-        &self,
-        read_timeout: Option<Duration>,
-    ) -> Result<Box<dyn DaemonStream>, ClientError> {
+    fn connect(&self, read_timeout: Option<Duration>) -> Result<Connection, ClientError> {
         self.address.connect(read_timeout).map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => ClientError::NoDaemon,
             _ => ClientError::Call(error),
@@ -190,7 +188,7 @@ impl Client {
 /// The daemon does not answer, or answers with an error.
 impl Sent {
     /// Waits for the head of a response that is not an error.
-    fn success(self) -> Result<http::Response<Box<dyn DaemonStream>>, ClientError> {
+    fn success(self) -> Result<http::Response<Connection>, ClientError> {
         let response = http::receive(self.0).map_err(ClientError::reading)?;
         if (200..300).contains(&response.status) {
             return Ok(response);
