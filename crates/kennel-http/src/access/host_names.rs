@@ -25,7 +25,8 @@ impl HostNames {
     /// Whether this value of `Host` is valid.
     pub(super) fn include(&self, host: &str) -> bool {
         let (name, port) = split(host);
-        let port = port.map_or(Ok(self.default_port()), str::parse);
+        let default_port = if self.tls { 443 } else { 80 };
+        let port = port.map_or(Ok(default_port), str::parse);
         let Ok(port) = port else { return false };
         let name = name.to_ascii_lowercase();
         let own =
@@ -56,10 +57,6 @@ impl HostNames {
 
     fn scheme(&self) -> &'static str {
         if self.tls { "https" } else { "http" }
-    }
-
-    fn default_port(&self) -> u16 {
-        if self.tls { 443 } else { 80 }
     }
 
     /// The URL for a browser; a configured name takes precedence.

@@ -35,12 +35,9 @@ impl Throttle {
         if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
             self.peers.retain(|_, bucket| !bucket.is_full(now));
         }
-        let has_room = self.peers.len() < MAX_PEERS;
-        match self.peers.get_mut(&peer) {
-            Some(bucket) => bucket.take(now)?,
-            None if has_room => self.peers.entry(peer).or_insert(PER_PEER).take(now)?,
-            // Addresses beyond the limit have only the total bucket.
-            None => {}
+        // Addresses beyond the limit have only the total bucket.
+        if self.peers.len() < MAX_PEERS || self.peers.contains_key(&peer) {
+            self.peers.entry(peer).or_insert(PER_PEER).take(now)?;
         }
         self.all.take(now)
     }

@@ -34,18 +34,14 @@ pub(super) struct EncodedEvent {
 
 impl EncodedEvent {
     pub(super) fn new(event: EventView) -> Self {
-        let frame = encode(&event);
-        Self { seq: event.seq, session: event.session, kind: event.kind, frame }
+        let mut frame = Vec::new();
+        match serde_json::to_string(&event) {
+            Ok(data) => sse::write(&mut frame, &event.seq.to_string(), &event.kind, &data),
+            Err(error) => tracing::error!(%error, "can't encode an event as JSON"),
+        }
+        let EventView { seq, session, kind, .. } = event;
+        Self { seq, session, kind, frame: frame.into() }
     }
-}
-
-fn encode(event: &EventView) -> Bytes {
-    let mut frame = Vec::new();
-    match serde_json::to_string(event) {
-        Ok(data) => sse::write(&mut frame, &event.seq.to_string(), &event.kind, &data),
-        Err(error) => tracing::error!(%error, "can't encode an event as JSON"),
-    }
-    frame.into()
 }
 
 /// Every event after `after` and up to `upto`.
@@ -223,7 +219,7 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_of_data_with_its_number() {
-        let text = String::from_utf8(encode(&event(7)).to_vec()).unwrap();
+        let text = String::from_utf8(EncodedEvent::new(event(7)).frame.to_vec()).unwrap();
         let mut lines = text.lines();
         assert_eq!((lines.next(), lines.next()), (Some("id: 7"), Some("event: k")));
         assert!(lines.next().is_some_and(|line| line.starts_with("data: {")));

@@ -30,21 +30,18 @@ const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// How long the usage of all sessions is reused: several clients that poll each second cause one round of requests.
 const MAX_AGE: Duration = Duration::from_millis(500);
 
-/// The last usage of all sessions. It is locked while it is refreshed, so that other clients wait for the result.
-#[derive(Debug, Default)]
-struct UsageCache(Mutex<Option<(Instant, Vec<SessionUsage>)>>);
-
 #[derive(Debug)]
 pub(crate) struct ObserveState {
     doctor: DoctorRunner,
-    usage: UsageCache,
+    /// The last usage of all sessions. It is locked while it is refreshed, so that other clients wait for the result.
+    usage: Mutex<Option<(Instant, Vec<SessionUsage>)>>,
     sampler: UsageSampler,
 }
 
 impl ObserveState {
     /// `doctor` is the command that examines the machine.
     pub(crate) fn new(doctor: Vec<OsString>, shutdown: watch::Receiver<bool>) -> Self {
-        let (usage, sampler) = (UsageCache::default(), UsageSampler::default());
+        let (usage, sampler) = (Mutex::default(), UsageSampler::default());
         Self { doctor: DoctorRunner::new(doctor, shutdown), usage, sampler }
     }
 }
@@ -112,7 +109,7 @@ async fn usage_history(api: Api, Path(reference): Path<String>) -> JsonResult<Us
 
 /// The usage of all live sessions, at most this old.
 async fn recent_usage(api: &Api, age: Duration) -> Result<Vec<SessionUsage>, ApiError> {
-    let mut last = api.observe.usage.0.lock().await;
+    let mut last = api.observe.usage.lock().await;
     if let Some((at, known)) = &*last
         && at.elapsed() < age
     {
