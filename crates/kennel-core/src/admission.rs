@@ -13,13 +13,11 @@ use crate::session::Session;
 pub struct Caps {
     /// Sessions that have a process, or are about to.
     pub live: Option<u32>,
-    /// Sessions that are being launched.
     pub launching: Option<u32>,
     /// Limits for sessions with certain names.
     pub names: Vec<NameCap>,
 }
 
-/// A limit for sessions with certain names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameCap {
     pub pattern: Pattern,
@@ -56,7 +54,6 @@ pub struct SessionCounts {
 }
 
 impl SessionCounts {
-    /// Returns zero for each limit.
     #[must_use]
     pub fn empty(caps: &Caps) -> Self {
         Self { live: 0, launching: 0, names: vec![0; caps.names.len()], queued: 0 }
@@ -96,18 +93,15 @@ impl SessionCounts {
     }
 }
 
-/// A session that wants to start.
 #[derive(Debug, Clone, Copy)]
 pub struct Applicant<'a> {
     pub name: Option<&'a str>,
     pub may_queue: bool,
 }
 
-/// Whether a session may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Admission {
-    /// It may start.
     Admit,
     Queue {
         /// The position in the queue. 1 is next.

@@ -32,10 +32,7 @@ pub enum Effect {
     Dismiss,
     /// Tell the keeper to end everything. For an adopted process, which has no keeper: end that
     /// process and no other.
-    Stop {
-        /// The time between TERM and KILL.
-        grace: Duration,
-    },
+    Stop { grace: Duration },
     /// Watch for the sign that the session is ready, and for its timeout, counted from when the
     /// program began to run: [`crate::Event::BecameReady`] or [`crate::Event::ReadyOverdue`]
     /// follows. With [`kennel_types::Readiness::Report`], watch only for the timeout.

@@ -41,7 +41,6 @@ pub enum Event {
     Exited { exit: Exit },
     /// The keeper saw the pen empty.
     Gone {
-        /// The exit status of the agent.
         exit: Exit,
         /// The keeper's own reason, if it has one: [`Reason::LeaseOver`], [`Reason::ClientGone`],
         /// [`Reason::TimedOut`], [`Reason::Idle`], [`Reason::Silent`].
@@ -95,7 +94,6 @@ impl Event {
     }
 }
 
-/// A request to stop a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopIntent {
     /// The time between TERM and KILL. `None`: the session's own.

@@ -9,7 +9,6 @@ pub struct Measured {
     pub descriptors: Option<u64>,
     /// Processes and threads.
     pub pids: Option<u64>,
-    /// Pseudo-terminals.
     pub ptys: Option<u64>,
     /// Bytes on the disk of the home.
     pub disk: Option<u64>,
@@ -21,15 +20,11 @@ pub struct Measured {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Minima {
-    /// File descriptors.
     pub descriptors: u64,
-    /// Processes and threads.
     pub pids: u64,
     /// Pseudo-terminals, for a session with a terminal.
     pub ptys: u64,
-    /// Bytes on the disk.
     pub disk: u64,
-    /// Bytes of memory.
     pub memory: u64,
 }
 

@@ -116,7 +116,6 @@ impl Session {
         }
     }
 
-    /// Puts a new session into the queue.
     #[must_use]
     pub fn queued(mut self) -> Self {
         self.phase = Phase::Queued;

@@ -5,7 +5,6 @@ use kennel_types::{RelaunchState, SessionId};
 
 use crate::session::Session;
 
-/// Returns whether a session belongs to the list.
 fn wants(request: &ListRequest, session: &Session) -> bool {
     let ListRequest { all, phase, name, key, member, plan, parent, order: _, limit: _, after: _ } =
         request;

@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub name: String,
-    /// The agent program and its settings.
     pub settings: AgentSettings,
-    /// The directory that it works in.
     pub cwd: String,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub conversation: Option<String>,
@@ -35,7 +33,6 @@ pub struct Member {
     pub created_ms: u64,
 }
 
-/// The verdict of a member's latest attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastVerdict {
     pub session: SessionId,

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::world::World;
 
-/// The latest reports of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reported {

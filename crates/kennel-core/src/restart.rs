@@ -41,17 +41,14 @@ pub struct RestartFacts<'a> {
     /// Whether the policy also applies to a launch that may have run.
     pub unknown_too: bool,
     pub restarts: Restarts,
-    /// Whether a stop called off further launches.
     pub called_off: bool,
     pub reason: Option<&'a Reason>,
-    /// The exit status of the agent.
     pub exit: Option<&'a Exit>,
     /// How long the program ran. Zero if it never did.
     pub ran: Duration,
 }
 
 impl<'a> RestartFacts<'a> {
-    /// Collects the facts about a launch.
     #[must_use]
     pub fn of(session: &'a Session, ran: Duration) -> Self {
         Self {

@@ -28,9 +28,7 @@ pub struct RetryFacts<'a> {
     pub attempts: u32,
     /// Whether an earlier launch failed because its conversation was gone.
     pub stale_before: bool,
-    /// How long ago the first launch began.
     pub since_first: Duration,
-    /// Whether a stop called off further launches.
     pub called_off: bool,
     /// Whether one of its resources can't be removed.
     pub uncleaned: bool,
@@ -41,7 +39,6 @@ pub struct RetryFacts<'a> {
     pub jitter: u16,
 }
 
-/// A retry: another launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     pub after: Duration,

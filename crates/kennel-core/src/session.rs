@@ -23,7 +23,6 @@ pub struct Session {
     /// Why it ended, or is about to.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub reason: Option<Reason>,
-    /// The exit status of the agent.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub exit: Option<Exit>,
     /// The resources that are left to remove.
@@ -47,10 +46,8 @@ pub struct Session {
     /// The order in the queue, while it is [`Phase::Queued`]: the lowest is next.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ticket: u64,
-    /// Who started the process.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub started_by: StartedBy,
-    /// The result of its prompt, if it is one.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub judged: Option<Judged>,
     /// The daemon's operations in progress. They are not recorded, because they end with the
@@ -63,9 +60,7 @@ pub struct Session {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "wanted")]
 pub enum DesiredState {
-    /// The session should run.
     Running,
-    /// The session should end.
     Stopped {
         /// The time between TERM and KILL: the shortest that any caller requested.
         grace: Duration,
@@ -83,13 +78,11 @@ pub struct Launch {
     /// set for a launch of an earlier daemon, unless a stop is on its record: that daemon may have
     /// granted it and died before it recorded the grant.
     pub granted: bool,
-    /// The identity of the agent's process, as text.
     pub identity: Option<String>,
     pub pid: Option<i32>,
     pub pen: Option<String>,
 }
 
-/// Why a session can't be observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostBecause(pub String);
 
@@ -99,27 +92,21 @@ pub struct Underway {
     pub writing: Writing,
     /// The probe of a launch whose keeper is not connected.
     pub look: ProbeState,
-    /// The number of failed probes in a row.
     pub failed_probes: u8,
-    /// The resources that are being removed.
     pub cleaning: Vec<OwedKind>,
     pub retry_armed: bool,
     pub released: bool,
-    /// Whether a resource is being created.
     pub making: bool,
     /// Whether it is certain that no keeper was requested. If in doubt, one may exist.
     pub unlaunched: bool,
-    /// Whether the daemon watches for readiness.
     pub awaiting: bool,
 }
 
-/// The state of a session's durable record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Writing {
     /// Nothing is being written or left to write.
     #[default]
     Settled,
-    /// A row is being written.
     UnderWay {
         phase: Phase,
         /// Whether more has happened since, so that another row must follow.
@@ -136,14 +123,12 @@ pub enum ProbeState {
     /// No probe: a keeper is connected, or about to be.
     #[default]
     Unneeded,
-    /// A probe is in progress.
     Probing,
     /// A probe is in progress, and the keeper was lost meanwhile: unless it finds the end, its
     /// result is stale.
     ProbingStale,
     /// A probe failed or found nothing, and is due again.
     ProbeDue,
-    /// The pen is being ended without its keeper.
     EndingPen,
     /// The pen could not be ended so far, and another attempt is due.
     EndPenDue,

@@ -289,7 +289,6 @@ impl World {
         Ok(session)
     }
 
-    /// Returns a launch by its exact id.
     #[must_use]
     pub fn get(&self, id: &SessionId) -> Option<&Session> {
         self.sessions.get(id)
@@ -301,7 +300,6 @@ impl World {
         self.sessions.revision(id)
     }
 
-    /// Returns all launches, the oldest first.
     pub fn sessions(&self) -> impl DoubleEndedIterator<Item = &Session> + ExactSizeIterator {
         self.sessions.values()
     }

@@ -22,7 +22,6 @@ pub(crate) fn or_refuse<V, T>(
     }
 }
 
-/// An error, as the API reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     kind: ApiErrorKind,
@@ -30,7 +29,6 @@ pub struct ApiError {
     hint: Option<String>,
 }
 
-/// The codes of refused reports.
 pub(crate) const DISBELIEFS: [&str; 6] =
     ["no_token", "unknown_session", "spent", "too_early", "foreign", "unknown_token"];
 
@@ -39,31 +37,19 @@ pub(crate) const DISBELIEFS: [&str; 6] =
 pub enum ApiErrorKind {
     /// No such session, member, plan, token or path.
     NotFound,
-    /// A reference matches several sessions.
     Ambiguous,
-    /// The request conflicts with the current state.
     Conflict,
     /// The daemon is shutting down and accepts nothing new.
     Refused,
-    /// The request is well-formed but invalid.
     Invalid,
-    /// The request is not well-formed HTTP or JSON.
     Malformed,
-    /// The path does not support the method.
     Method,
-    /// The body is too large.
     TooLarge,
-    /// The request may succeed later.
     Busy,
-    /// The daemon has shut down.
     Gone,
-    /// Something failed in the daemon.
     Internal,
-    /// The client is not authenticated.
     Unauthorized,
-    /// The client is not allowed to do this.
     Forbidden,
-    /// The client sends too many requests.
     TooMany,
     /// The request is for another host.
     Misdirected,
@@ -100,32 +86,26 @@ impl ApiError {
         Self { kind, message: message.to_string(), hint: None }
     }
 
-    /// The request is invalid.
     pub fn invalid(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::Invalid, message)
     }
 
-    /// Something does not exist.
     pub fn not_found(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::NotFound, message)
     }
 
-    /// The request conflicts with the current state.
     pub fn conflict(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::Conflict, message)
     }
 
-    /// The request may succeed later.
     pub fn busy(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::Busy, message)
     }
 
-    /// Something failed in the daemon.
     pub fn internal(message: impl ToString) -> Self {
         Self::new(ApiErrorKind::Internal, message)
     }
 
-    /// The daemon is shutting down.
     #[must_use]
     pub fn leaving() -> Self {
         Self::new(ApiErrorKind::Refused, "the daemon is shutting down")
@@ -137,7 +117,6 @@ impl ApiError {
         Self::new(ApiErrorKind::Gone, "the daemon has shut down")
     }
 
-    /// Adds what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -149,13 +128,11 @@ impl ApiError {
         self.kind.describe().0
     }
 
-    /// Whether it is about a report that is not believed.
     #[must_use]
     pub fn is_disbelief(&self) -> bool {
         matches!(self.kind, ApiErrorKind::Disbelief(_))
     }
 
-    /// The HTTP status.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.kind.describe().1

@@ -78,7 +78,6 @@ impl Session {
         effects
     }
 
-    /// Ends a launch whose program never ran.
     pub(super) fn reap_unrun(&mut self, code: LaunchFailure, why: &str) -> Vec<Effect> {
         self.reap(&Exit::NeverRan, &Reason::Failed { code, why: why.to_owned() })
     }

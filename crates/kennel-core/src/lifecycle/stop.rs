@@ -93,7 +93,6 @@ impl Session {
         self.noted()
     }
 
-    /// Notes the result of a prompt.
     pub(crate) fn settle_verdict(&mut self, judged: Judged) -> Vec<Effect> {
         self.judged = Some(judged);
         self.noted()

@@ -14,7 +14,6 @@ use kennel_types::suggestion::did_you_mean;
 use super::problem::{Complaint, PlanError, PlanPart, PlanProblem};
 use super::template::{INPUT, Reference, Segment, segments};
 
-/// The maximum number of agents in a plan.
 pub const MAX_AGENTS: usize = 200;
 /// The maximum number of retries. More is a typing error.
 const MAX_RETRIES: u32 = 100;
@@ -47,7 +46,6 @@ pub fn put_prompt(plan: &mut PlanSpec, place: &AgentPath, text: &str) -> Result<
     check(plan)
 }
 
-/// Returns all reasons why a plan can't be run.
 pub(super) fn complaints(plan: &PlanSpec) -> Vec<Complaint> {
     let mut checking =
         Checking { plan, part: PlanPart::Plan, prefix: String::new(), found: Vec::new() };

@@ -6,7 +6,6 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError(pub(super) Vec<PlanProblem>);
 
-/// One error of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanProblem {
     /// The line and column, from 1. `None` if the plan does not come from a text.
@@ -30,7 +29,6 @@ impl PlanError {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Fails if there are problems.
     pub(super) fn none_of(problems: Vec<PlanProblem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
     }

@@ -10,19 +10,15 @@ use kennel_types::suggestion::did_you_mean;
 use super::problem::{PlanError, PlanProblem};
 use super::template::{Reference, Segment, segments};
 
-/// The maximum number of bytes of an answer in a prompt.
 pub const MAX_ANSWER_BYTES: usize = 256 << 10;
 
-/// A value for each input of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Inputs(BTreeMap<Name, String>);
 
-/// The answer of an agent of an earlier stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentAnswer<'a> {
     Given(Cow<'a, str>),
-    /// Why there is no answer.
     Missing(Cow<'a, str>),
 }
 

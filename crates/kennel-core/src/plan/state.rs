@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// The state of a plan. It is recorded with every event that changes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PlanState {
-    /// The agents, in the order of the plan.
     pub agents: Vec<AgentState>,
     /// Why no more agents are asked, if that is the case.
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -16,14 +15,12 @@ pub struct PlanState {
     pub finished: bool,
 }
 
-/// The state of an agent of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AgentState {
     pub place: AgentPath,
     pub phase: AgentPhase,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub asks: u32,
-    /// The usage of all asks together.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub usage: TokenUsage,
     /// Whether the last session may have run with an unknown result. A resume that does not ask the
@@ -81,7 +78,6 @@ pub enum SkipReason {
     NotNeeded,
 }
 
-/// Why a plan asks no more agents.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ending")]
 pub enum PlanEnding {
@@ -110,7 +106,6 @@ pub enum PlanEvent {
     /// recorded.
     Asking {
         place: AgentPath,
-        /// The number of the ask, from 1.
         ask: u32,
     },
     /// A session exists. If the event is [`IgnoredReason::Late`], the session belongs to no plan

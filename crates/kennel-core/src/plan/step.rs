@@ -8,17 +8,12 @@ use super::state::{
 };
 use super::view::PlanOutcome;
 
-/// Something to do for a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum PlanAction {
     /// Ask an agent, after [`PlanEvent::Asking`] was accepted, under the key of this ask
     /// ([`AgentPath::ask_key`]).
-    Ask {
-        place: AgentPath,
-        /// The number of the ask, from 1.
-        ask: u32,
-    },
+    Ask { place: AgentPath, ask: u32 },
     /// Stop an agent that may be alive. The action repeats until the agent is over. If the ask is
     /// still in progress, the session is stopped as soon as it exists.
     Stop { place: AgentPath, ask: u32 },
@@ -26,7 +21,6 @@ pub enum PlanAction {
     Finish(PlanOutcome),
 }
 
-/// A stage and the state of each of its agents.
 struct StageProgress<'a> {
     spec: &'a StageSpec,
     agents: Vec<(&'a PlanAgent, &'a AgentState)>,
@@ -43,7 +37,6 @@ impl StageProgress<'_> {
         enough && self.spec.stop_rest && self.spec.on_failure(agent) == OnFailure::Continue
     }
 
-    /// Returns why this stage fails the plan, if it does.
     fn failure(&self) -> Option<PlanEnding> {
         let lost = |state: &AgentState| state.phase.is_over() && !state.phase.has_succeeded();
         let mut over = self.agents.iter().filter(|(_, state)| lost(state));

@@ -15,18 +15,15 @@ pub(super) const INPUT: &str = "input";
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
 
-/// A piece of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Segment<'a> {
     Text(&'a str),
     Reference(Reference),
 }
 
-/// What a prompt refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reference {
     Input(Name),
-    /// All answers of a stage.
     Stage(Name),
     Agent(AgentPath),
 }
@@ -57,7 +54,6 @@ impl TemplateError {
     }
 }
 
-/// Splits a prompt into text and references.
 pub(super) fn segments(text: &str) -> Result<Vec<Segment<'_>>, TemplateError> {
     let mut segments = Vec::new();
     let mut rest = text;

@@ -8,19 +8,15 @@ use kennel_types::{SessionId, TokenUsage, VerdictKind};
 
 use super::state::{AgentPhase, AgentState, PlanEnding, PlanState};
 
-/// What became of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanOutcome {
-    /// The status of the whole plan.
     pub status: PlanStatus,
     pub why: String,
     /// The outcome of each agent, in the order of the plan.
     pub agents: Vec<AgentOutcome>,
-    /// The usage of all agents together.
     pub usage: TokenUsage,
 }
 
-/// What became of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentOutcome {
     pub place: AgentPath,
@@ -80,7 +76,6 @@ impl PlanState {
         }
     }
 
-    /// Returns the view for programs.
     #[must_use]
     pub fn view(
         &self,

@@ -21,11 +21,7 @@ pub enum FindError {
         near: Vec<String>,
     },
     #[error("{reference:?} may be {}", Listed(.candidates))]
-    Ambiguous {
-        reference: String,
-        /// All candidates, the oldest first.
-        candidates: Vec<SessionId>,
-    },
+    Ambiguous { reference: String, candidates: Vec<SessionId> },
 }
 
 struct DidYouMean<'a>(&'a [String]);

@@ -8,7 +8,6 @@ use crate::session::Session;
 
 use super::World;
 
-/// What an idempotency key stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Keyed {

@@ -42,7 +42,6 @@ pub enum MemberRemoveError {
 }
 
 impl Session {
-    /// Returns whether it is a prompt or chat of this member.
     fn is_of(&self, member: &str) -> bool {
         self.spec.agent.as_ref().is_some_and(|agent| agent.member.as_deref() == Some(member))
     }
@@ -125,7 +124,6 @@ impl World {
         self.sessions.values().filter(asks)
     }
 
-    /// Returns the queued prompts of a member.
     pub fn waits_for<'a>(&'a self, member: &'a str) -> impl Iterator<Item = &'a Session> {
         self.sessions.values().filter(move |session| {
             session.is_of(member) && session.phase == Phase::Queued && !session.is_stop_wanted()

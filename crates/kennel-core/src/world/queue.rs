@@ -31,7 +31,6 @@ impl World {
         self.queue().iter().position(|session| session.id == *id).map(|ahead| ahead + 1)
     }
 
-    /// Returns the positions of all queued sessions.
     #[must_use]
     pub fn queue_positions(&self) -> BTreeMap<&SessionId, usize> {
         self.queue().into_iter().map(|session| &session.id).zip(1..).collect()

@@ -21,16 +21,13 @@ use crate::session::Session;
 
 use super::{AdmitError, Effects, World, tagged};
 
-/// A request for another launch.
 #[derive(Debug, Clone)]
 pub struct Relaunch {
-    /// The secret of the new launch.
     pub token: LaunchToken,
     /// The resources that will be created for it, as for a new session.
     pub owed: Vec<Owed>,
     pub queued: bool,
     pub by: RelaunchBy,
-    /// The differences from the previous launch.
     pub changes: Option<RelaunchChanges>,
 }
 
@@ -42,7 +39,6 @@ pub struct RelaunchChanges {
     pub conversation: Option<String>,
 }
 
-/// What requested another launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RelaunchBy {
     /// A user or program.
@@ -55,27 +51,24 @@ pub enum RelaunchBy {
         tethered: bool,
     },
     /// The restart policy, after its pause.
-    Policy {
-        /// How long the previous launch ran.
-        ran: Duration,
-    },
+    Policy { ran: Duration },
 }
 
-/// The response to a relaunch request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Relaunched {
-    /// There is a new launch.
     Admitted {
-        /// The id of the new launch.
         id: SessionId,
         effects: Effects,
     },
     /// A launch exists already: the previous one is live, or another caller was first.
-    Already { id: SessionId },
+    Already {
+        id: SessionId,
+    },
     /// The previous launch is ending: retry with the same id when it is cleaned up.
-    Wait { id: SessionId },
-    /// The request is refused.
+    Wait {
+        id: SessionId,
+    },
     Refused(RelaunchRefusal),
 }
 
@@ -129,7 +122,6 @@ impl World {
             .take_while(move |it| it.id.is_same_session(&kin))
     }
 
-    /// Returns the latest launch of a session.
     #[must_use]
     pub fn newest(&self, id: &SessionId) -> Option<&Session> {
         self.launches(id).last()
@@ -201,7 +193,6 @@ impl World {
         ids.flat_map(|id| self.kept_by(id).map(move |kept| (id, kept)))
     }
 
-    /// Returns the kept resources of one launch.
     pub fn kept_by(&self, id: &SessionId) -> impl Iterator<Item = &KeptItem> {
         let session = self.sessions.get(id);
         session.into_iter().flat_map(move |session| {

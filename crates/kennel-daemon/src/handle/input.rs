@@ -14,9 +14,7 @@ use super::DaemonHandle;
 use crate::error::ApiError;
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 
-/// How long a keeper may take to answer.
 const KEEPER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long an agent may take to read one piece of input.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const LAST_SIGNAL: i32 = 64;
 

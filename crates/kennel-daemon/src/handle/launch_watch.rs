@@ -30,17 +30,14 @@ pub struct LaunchWatch {
     pub end: Option<LaunchEnd>,
 }
 
-/// Why nothing more will be printed.
 #[derive(Debug, Clone)]
 pub enum LaunchEnd {
     Ended(Arc<SessionView>),
-    /// The launch was removed from the record.
     Removed,
 }
 
 type Watches = HashMap<String, watch::Sender<LaunchWatch>>;
 
-/// All launches that are followed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LaunchWatches(Arc<Mutex<Watches>>);
 

@@ -59,7 +59,6 @@ const REPORTED_VARS: [&str; 7] = ["HOME", "PATH", "LANG", "USER", "LOGNAME", "TZ
 #[derive(Debug, Clone)]
 pub struct DaemonHandle(Arc<HandleParts>);
 
-/// What a [`DaemonHandle`] is made of.
 #[derive(Debug)]
 pub(crate) struct HandleParts {
     pub(crate) bus: Bus,
@@ -68,7 +67,6 @@ pub(crate) struct HandleParts {
     pub(crate) home: DaemonHome,
     pub(crate) metrics: Arc<DaemonMetrics>,
     pub(crate) launches: LaunchWatches,
-    /// Becomes true when the daemon shuts down.
     pub(crate) shutdown: watch::Receiver<bool>,
 }
 
@@ -114,7 +112,7 @@ impl DaemonHandle {
 
     /// Like [`DaemonHandle::request`]. With `cancel_on_disconnect`, the owner notices when this
     /// future is dropped.
-    async fn request_tied<T: Send + 'static>(
+    async fn request_with_disconnect<T: Send + 'static>(
         &self,
         cancel_on_disconnect: bool,
         begin: impl FnOnce(&mut Owner, Option<Disconnect>, Answer<T>) + Send + 'static,
@@ -135,13 +133,11 @@ impl DaemonHandle {
         self.request(|owner, answer| drop(answer.send(question(owner)))).await
     }
 
-    /// Returns the folder of the home.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.0.home.folder
     }
 
-    /// Returns the path of the API's socket.
     #[must_use]
     pub fn api_socket(&self) -> PathBuf {
         self.home().join(API_SOCKET)
@@ -153,7 +149,6 @@ impl DaemonHandle {
         self.0.shutdown.clone()
     }
 
-    /// Completes when the daemon shuts down.
     pub async fn shutting_down(&self) {
         // A sender that is gone means the same.
         drop(self.shutdown_signal().wait_for(|shutdown| *shutdown).await);
@@ -229,14 +224,12 @@ impl DaemonHandle {
         }
     }
 
-    /// Returns the metrics page, as Prometheus reads it.
     pub async fn metrics(&self) -> Result<String, ApiError> {
         let gauges = self.ask(|owner| Ok(owner.gauges())).await?;
         metrics::page(&self.0.metrics, &gauges, &self.0.register).map_err(ApiError::internal)
     }
 }
 
-/// The folder of a launch's journal.
 #[must_use]
 pub fn journal_folder(launch: &SessionView) -> PathBuf {
     Path::new(&launch.folder).join(JOURNAL)

@@ -28,7 +28,7 @@ impl DaemonHandle {
         reference: String,
         cancel_on_disconnect: bool,
     ) -> Result<PlanView, ApiError> {
-        self.request_tied(cancel_on_disconnect, move |owner, disconnect, answer| {
+        self.request_with_disconnect(cancel_on_disconnect, move |owner, disconnect, answer| {
             owner.wait_for_plan(&reference, disconnect, answer);
         })
         .await

@@ -12,7 +12,6 @@ use crate::owner::Health;
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl DaemonHandle {
-    /// Checks every part of the daemon.
     pub async fn readiness(&self) -> ReadyView {
         let (owner, register) = tokio::join!(self.check_owner(), self.check_register());
         let mut checks = vec![check("register", register.err())];

@@ -41,7 +41,7 @@ impl DaemonHandle {
         }
         let stdin = self.take_stdin(&request.stdin);
         let launch = Box::new(LaunchRequest::new(request, stdin)?);
-        self.request_tied(launch.spec.tethered, move |owner, disconnect, answer| {
+        self.request_with_disconnect(launch.spec.tethered, move |owner, disconnect, answer| {
             let waiter = Waiter::Until(until, answer);
             match rejoin {
                 None => owner.create(launch, disconnect, waiter),
@@ -59,7 +59,7 @@ impl DaemonHandle {
         until: Until,
     ) -> Result<SessionView, ApiError> {
         let given = self.take_stdin(&request.stdin);
-        self.request_tied(request.tethered, move |owner, disconnect, answer| {
+        self.request_with_disconnect(request.tethered, move |owner, disconnect, answer| {
             owner.resume(Resume { reference, request, given, until, disconnect, answer });
         })
         .await
@@ -79,7 +79,6 @@ impl DaemonHandle {
         listing.json().map_err(ApiError::internal)
     }
 
-    /// Shows one session.
     pub async fn show(&self, reference: String) -> Result<SessionView, ApiError> {
         self.ask(move |owner| owner.find(&reference).and_then(|id| owner.show(&id))).await
     }
@@ -101,7 +100,7 @@ impl DaemonHandle {
         reference: String,
         cancel_on_disconnect: bool,
     ) -> Result<SessionView, ApiError> {
-        self.request_tied(cancel_on_disconnect, move |owner, disconnect, answer| {
+        self.request_with_disconnect(cancel_on_disconnect, move |owner, disconnect, answer| {
             owner.wait_for(&reference, disconnect, answer);
         })
         .await
@@ -141,17 +140,14 @@ impl DaemonHandle {
         self.request(move |owner, answer| owner.forget(&reference, by, answer)).await
     }
 
-    /// Removes an ended session from the record.
     pub async fn remove(&self, reference: String) -> Result<(), ApiError> {
         self.request(move |owner, answer| owner.remove(&reference, answer)).await
     }
 
-    /// Removes ended sessions from the record.
     pub async fn prune(&self, request: &PruneRequest) -> Result<PruneResponse, ApiError> {
         self.pruned(request, false).await
     }
 
-    /// Lists the sessions that a prune would remove.
     pub async fn preview_prune(&self, request: &PruneRequest) -> Result<PruneResponse, ApiError> {
         self.pruned(request, true).await
     }

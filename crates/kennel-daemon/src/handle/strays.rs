@@ -10,7 +10,6 @@ use crate::recover::census::SessionCensus;
 use crate::recover::strays::{self, StraySelection};
 
 impl DaemonHandle {
-    /// Finds processes that belong to no live session.
     pub async fn find_strays(&self) -> Result<StraysView, ApiError> {
         self.with_census(strays::find).await
     }

@@ -17,7 +17,6 @@ const KEEPER_TIMEOUT: Duration = Duration::from_secs(5);
 const REDRAW_DELAY: Duration = Duration::from_millis(80);
 const READ_ONLY: &str = "this connection is read-only";
 
-/// Types into a session and resizes its terminal.
 #[derive(Debug)]
 pub struct TerminalInput {
     folder: PathBuf,
@@ -34,7 +33,6 @@ pub struct TerminalInput {
     size_at: Option<(Instant, Size)>,
 }
 
-/// What [`TerminalInput::next_event`] waits for.
 #[derive(Debug)]
 pub enum InputEvent {
     /// The keeper took some input, or the size is due: call [`TerminalInput::send_pending`].

@@ -16,11 +16,9 @@ use crate::owner::{SessionPen, inspect};
 
 /// How long all keepers together may take to answer.
 const KEEPERS_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many keepers are asked at once.
 const CONCURRENT: usize = 32;
 
 impl DaemonHandle {
-    /// Returns the resource usage of one session.
     pub async fn usage(&self, reference: String) -> Result<SessionUsage, ApiError> {
         let session_pen = self.pens(Some(reference)).await?.pop();
         let session_pen = session_pen.ok_or_else(|| ApiError::internal("the session has gone"))?;

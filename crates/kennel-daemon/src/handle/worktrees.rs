@@ -6,7 +6,6 @@ use super::DaemonHandle;
 use crate::error::ApiError;
 
 impl DaemonHandle {
-    /// Lists the worktrees of all sessions.
     pub async fn list_worktrees(&self) -> Result<WorktreesView, ApiError> {
         self.ask(|owner| Ok(owner.list_worktrees())).await
     }

@@ -19,7 +19,6 @@ pub(crate) struct Keepers {
     sender: Option<YardSender>,
     /// Forks that the yard was asked for and has not answered, by key.
     pub(crate) forks: HashMap<u64, SessionId>,
-    /// Keepers by pid, until the yard reports their end.
     pub(crate) by_pid: HashMap<i32, SessionId>,
     pub(crate) spares: SpareKeepers,
     /// Pending requests for the yard's list of keepers, in order.

@@ -41,10 +41,8 @@ pub(crate) enum Era {
     Copied,
 }
 
-/// What a lock's file shows.
 #[derive(Debug)]
 pub(crate) struct LockState {
-    /// Whether a process holds the lock.
     pub(crate) held: bool,
     pub(crate) origin: Option<(Origin, Era)>,
 }

@@ -63,7 +63,6 @@ pub(crate) fn end_of(outcome: &Outcome, limits: TimeLimits) -> (Exit, Option<Rea
     (exit, reason)
 }
 
-/// Returns what a keeper's last report means.
 pub(crate) fn gone(outcome: &Outcome, limits: TimeLimits) -> Event {
     match end_of(outcome, limits) {
         (Exit::NeverRan, Some(Reason::Failed { code, why })) => Event::LaunchFailed { code, why },
@@ -106,7 +105,6 @@ pub(crate) fn probe(state: &KeeperState, limits: TimeLimits) -> Probe {
     }
 }
 
-/// Returns why something happened, for the event log.
 pub(crate) fn cause(event: &Event) -> String {
     let owned = |text: &str| text.to_owned();
     match event {

@@ -39,7 +39,6 @@ pub(crate) enum YardEvent {
     Gone,
 }
 
-/// The yard's children that are keepers.
 #[derive(Debug)]
 pub(crate) struct YardKeepers {
     pub(crate) children: Vec<i32>,

@@ -14,12 +14,9 @@ use crate::os::headroom::HeadroomMeter;
 /// How long an ended session answers for its key by default.
 const KEY_RETENTION: Duration = Duration::from_secs(24 * 3600);
 
-/// What is checked before a session may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchLimits {
-    /// How many sessions may exist at once.
     pub caps: Caps,
-    /// What must be free on the machine.
     pub minima: Minima,
     /// How long an ended session answers for its key.
     pub key_retention: Duration,
@@ -142,7 +139,6 @@ impl AdmissionControl {
             .hint("stop some, or allow the daemon more descriptors (ulimit -n)"))
     }
 
-    /// Checks that the machine has room for one more session.
     pub(crate) fn check_headroom(&mut self, wants_terminal: bool) -> Result<(), ApiError> {
         let measured = self.headroom.measured();
         check(&measured, &self.limits.minima, wants_terminal).map_err(|shortages| {

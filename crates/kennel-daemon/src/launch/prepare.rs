@@ -19,7 +19,6 @@ use crate::os::home::TOKEN_FILE;
 /// How many descriptors come before the keeper's end of the socket: the order and the lock.
 pub(crate) const BEFORE_SOCKET: usize = 2;
 
-/// The input of a preparation.
 #[derive(Debug)]
 pub(crate) struct Preparation {
     /// The key of the fork request.
@@ -33,7 +32,6 @@ pub(crate) struct Preparation {
     pub(crate) yard: ProcessIdentity,
 }
 
-/// A prepared launch.
 #[derive(Debug)]
 pub(crate) enum Prepared {
     /// The request to the yard for a new keeper.

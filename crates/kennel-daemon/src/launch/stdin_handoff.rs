@@ -20,15 +20,12 @@ use crate::os::async_fd;
 use crate::os::home::STDIN_SOCKET;
 
 const TICKET: usize = 32;
-/// How many descriptors are kept at once.
 const MAX_PENDING: usize = 64;
 const LIFETIME: Duration = Duration::from_secs(30);
 /// How long a client may take to send its descriptor.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The descriptors that were handed over, by ticket.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StdinHandoff(Arc<Mutex<VecDeque<PendingStdin>>>);
 
@@ -40,7 +37,6 @@ struct PendingStdin {
 }
 
 impl StdinHandoff {
-    /// Returns the descriptor of this ticket, once.
     pub(crate) fn take(&self, ticket: &str) -> Option<OwnedFd> {
         let mut all = self.current();
         let index = all.iter().position(|pending| pending.ticket == ticket)?;

@@ -20,7 +20,6 @@ const LAUNCH: [f64; 13] =
 /// In seconds, from a commit without a flush to one on a slow disk.
 const COMMIT: [f64; 13] =
     [0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
-/// The names of all reasons, as label values.
 const REASONS: [&str; 14] = [
     "exited",
     "stopped",
@@ -50,7 +49,6 @@ impl LabelledCounters {
     }
 }
 
-/// Measures durations in seconds.
 #[derive(Debug, Clone)]
 pub(crate) struct DurationHistogram(Histogram);
 

@@ -17,7 +17,6 @@ use rustix::process::Resource;
 use super::counters::DaemonMetrics;
 use crate::os::headroom::open_descriptors;
 
-/// All phases, in the order of the lifecycle.
 pub(crate) const PHASES: [Phase; 10] = [
     Phase::Queued,
     Phase::Making,
@@ -43,7 +42,6 @@ pub(crate) const PLAN_STATES: [(PlanStatus, &str); 6] = [
 
 pub(crate) const OWED_KINDS: [&str; 3] = ["runtime_files", "pen_folder", "worktree"];
 
-/// The current state, as the owner reports it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Gauges {
     /// Sessions by the phase of their latest launch, as in [`PHASES`].

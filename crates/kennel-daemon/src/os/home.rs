@@ -33,7 +33,6 @@ impl DaemonHome {
     }
 }
 
-/// The socket with the API, in the home.
 pub(crate) const API_SOCKET: &str = "kennel.sock";
 /// The folder of the journal, in the session's folder.
 pub(crate) const JOURNAL: &str = "journal";

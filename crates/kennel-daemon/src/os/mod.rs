@@ -39,7 +39,6 @@ pub(crate) async fn unblocked<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-/// A task that is aborted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct AbortOnDrop(AbortHandle);
 

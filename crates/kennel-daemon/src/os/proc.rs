@@ -61,7 +61,6 @@ fn parse_cookies(environ: &[u8]) -> Option<(String, String)> {
     Some((value(HOME_COOKIE)?, value(SESSION_COOKIE)?))
 }
 
-/// Returns the command line, for people.
 pub(crate) fn command(pid: i32) -> String {
     let mut words = arguments(pid);
     words.retain(|word| !word.is_empty());

@@ -96,7 +96,6 @@ impl Owner {
         self.adoption.probed(id);
     }
 
-    /// Ends the process of an adopted session, and no other.
     pub(super) fn end_process(&mut self, id: &SessionId, grace: Duration) {
         let Some(pid) = self.world.get(id).and_then(|session| session.launch.pid) else { return };
         let followed = self.launches.get_mut(id).and_then(|runtime| runtime.followed.as_mut());

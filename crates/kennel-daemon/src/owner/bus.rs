@@ -33,13 +33,11 @@ impl Bus {
         self.0.send(Box::new(call)).is_ok()
     }
 
-    /// Queues an event of a session.
     pub(super) fn apply(&self, id: &SessionId, event: Event) {
         let id = id.clone();
         self.call(move |owner| owner.apply(&id, &event));
     }
 
-    /// Queues a call after a pause.
     pub(super) fn call_later(
         &self,
         pause: Duration,

@@ -203,7 +203,6 @@ impl Owner {
         Ok(Prepared::New(YardOrder { request: YardRequest::Fork { key }, descriptors }))
     }
 
-    /// No keeper was forked, and none will be.
     pub(super) fn not_forked(&mut self, id: &SessionId, why: String) {
         if let Some(runtime) = self.launches.get_mut(id) {
             runtime.link = None;

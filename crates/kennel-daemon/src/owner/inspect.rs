@@ -17,7 +17,6 @@ use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::os::home::DaemonHome;
 use crate::os::proc;
 
-/// How long a keeper may take to answer.
 const KEEPER_TIMEOUT: Duration = Duration::from_secs(2);
 const TIMELINE: usize = 1000;
 
@@ -70,7 +69,6 @@ pub(crate) async fn inspect(
     }
 }
 
-/// Asks a keeper; the request for the usage comes last.
 async fn ask(
     folder: &Path,
     requests: &[KeeperRequest],
@@ -93,7 +91,6 @@ async fn ask(
     Ok((members, usage))
 }
 
-/// Asks a keeper for the usage of its pen.
 pub(crate) async fn usage(folder: &Path) -> Result<UsageView, KeeperRequestError> {
     Ok(ask(folder, &[KeeperRequest::Usage]).await?.1)
 }

@@ -147,7 +147,6 @@ impl Owner {
         self.apply(id, &translate::gone(outcome, limits.unwrap_or_default()));
     }
 
-    /// The connection to a keeper has ended.
     fn keeper_closed(&mut self, id: &SessionId, link: u64) {
         self.keepers.spares.release(|spare| spare.link.number == link);
         if !self.is_current(id, link) {

@@ -27,7 +27,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
-/// All launches on record.
 #[derive(Default)]
 pub(super) struct Launches {
     runtimes: HashMap<SessionId, Runtime>,
@@ -52,7 +51,6 @@ impl Launches {
         self.runtimes.get_mut(id)
     }
 
-    /// Changes the state of a launch, if it is on record.
     pub(super) fn update(&mut self, id: &SessionId, change: impl FnOnce(&mut Runtime)) {
         if let Some(runtime) = self.runtimes.get_mut(id) {
             change(runtime);
@@ -67,7 +65,6 @@ impl Launches {
         self.get(id)?.keeper_pid
     }
 
-    /// Returns the launches whose last record failed.
     pub(super) fn unsaved(&self) -> Vec<SessionId> {
         let unsaved = self.runtimes.iter().filter(|(_, runtime)| runtime.unsaved);
         unsaved.map(|(id, _)| id.clone()).collect()
@@ -134,7 +131,6 @@ pub(super) struct Runtime {
     pub(super) grace: Duration,
     /// When it ended, as its keeper reported.
     pub(super) ended_ms: Option<u64>,
-    /// Problems that its keeper reported before the agent ran.
     pub(super) trouble: Vec<String>,
     pub(super) unsaved: bool,
     pub(super) removing: bool,
@@ -144,12 +140,10 @@ pub(super) struct Runtime {
     pub(super) cached: Option<CachedJson>,
 }
 
-/// A process that is followed without a keeper.
 pub(super) struct Followed {
     pub(super) handle: Handle,
     /// Reports its end.
     pub(super) _following: AbortOnDrop,
-    /// Ends it, if a stop was requested.
     pub(super) ending: Option<AbortOnDrop>,
 }
 

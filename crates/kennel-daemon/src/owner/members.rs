@@ -16,7 +16,6 @@ use crate::prompt::settle::no_member;
 /// How long a removal waits for prompts beyond their grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(30);
 
-/// A request to remove a member.
 struct MemberRemoval {
     name: String,
     by: String,
@@ -71,7 +70,6 @@ impl Owner {
         Ok(member)
     }
 
-    /// The member could not be recorded: it is dropped.
     fn member_not_added(&mut self, name: &str) {
         if let Err(error) = self.world.remove_member(name) {
             tracing::warn!(%error, "can't drop a member that could not be recorded");

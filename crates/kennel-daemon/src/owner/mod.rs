@@ -82,10 +82,8 @@ pub(crate) struct OwnerConfig {
     pub(crate) yard_sender: YardSender,
     pub(crate) bus: Bus,
     pub(crate) ended_kept: usize,
-    /// What a former daemon has stored with the yard.
     pub(crate) stored: Vec<(String, LaunchOrder)>,
     pub(crate) limits: LaunchLimits,
-    /// How many sessions may be live at once.
     pub(crate) live_limit: usize,
     /// Whether the machine was restarted since the home's last daemon ran.
     pub(crate) rebooted: bool,

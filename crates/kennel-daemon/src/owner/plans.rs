@@ -19,7 +19,6 @@ use crate::plan::runs::{PlanRun, TimeCheck};
 
 /// How long the client of a tied plan may take to wait for it, also after a restart of the daemon.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
-/// The pause before a record that failed is tried again.
 const SAVE_AGAIN: Duration = Duration::from_secs(1);
 
 impl Owner {
@@ -83,7 +82,6 @@ impl Owner {
         }
     }
 
-    /// The plan could not be recorded: it is dropped.
     fn plan_dropped(&mut self, id: &SessionId) {
         self.plans.remove(id);
         self.keepers.delete_stored(id.to_string());
@@ -328,7 +326,6 @@ impl Owner {
 
     // Recovery.
 
-    /// Continues the plans of a former daemon.
     pub(super) fn continue_plans(&mut self) {
         let ids: Vec<_> = self.plans.ids().cloned().collect();
         for id in ids {

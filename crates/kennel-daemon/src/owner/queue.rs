@@ -68,7 +68,6 @@ impl Owner {
         }
     }
 
-    /// Starts the queued sessions whose turn it is.
     fn check_queue(&mut self) {
         let waits = self.admission.begin_check();
         // During a shutdown the queue is left to the next daemon.

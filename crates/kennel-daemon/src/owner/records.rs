@@ -14,7 +14,6 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
-/// When failed records are tried again.
 #[derive(Debug, Default)]
 pub(super) struct SaveRetry {
     pause: Option<Duration>,
@@ -90,7 +89,6 @@ impl Owner {
         }
     }
 
-    /// Tries again all records that failed.
     fn save_again(&mut self) {
         let ids = self.launches.unsaved();
         let members = self.save_members_again();

@@ -208,7 +208,6 @@ impl Owner {
         self.arm_restart(id, after);
     }
 
-    /// Whether everything that another launch needs is known.
     pub(super) fn can_relaunch(&self, id: &SessionId) -> bool {
         self.launches.get(id).is_some_and(|runtime| runtime.next_launch.is_some())
     }
@@ -220,7 +219,6 @@ impl Owner {
         self.call_off(id, Reason::Stopped { by });
     }
 
-    /// How long the program of a launch ran.
     fn ran(&self, id: &SessionId) -> Duration {
         let times = self.launches.get(id).map(|runtime| runtime.times).unwrap_or_default();
         let (Some(started), Some(ended)) = (times.started_ms, times.ended_ms) else {

@@ -105,7 +105,6 @@ impl Owner {
         Ok(ids)
     }
 
-    /// Checks that a launch can be removed.
     fn removable(&self, id: &SessionId) -> Result<(), ApiError> {
         let Some(session) = self.world.get(id) else {
             return Err(RemoveSessionError::Unknown(id.clone()).into());
@@ -195,7 +194,6 @@ impl Owner {
 
     // Limits.
 
-    /// Removes what is beyond the limits from the register.
     pub(crate) fn trim(&mut self) {
         let answer = self.register.retain(self.retention.begin_trim());
         let bus = self.bus.clone();

@@ -21,7 +21,6 @@ use crate::owner::waiters::{SessionProgress, ShutdownLines, stop_answer};
 
 /// How long ending all sessions may take beyond the longest grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(15);
-/// How long launches under way may take to settle.
 const SETTLING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +79,6 @@ impl Shutdown {
         self.stage.is_some()
     }
 
-    /// Why the owner must return, if it must.
     pub(super) fn exit(&self) -> Option<ExitReason> {
         self.exit
     }
@@ -122,7 +120,6 @@ impl Shutdown {
         true
     }
 
-    /// The sessions that are being ended and have not settled.
     fn pending(&self) -> Option<&HashSet<SessionId>> {
         match &self.stage {
             Some(ShutdownStage::Stopping { pending, .. }) => Some(pending),
@@ -232,7 +229,6 @@ impl Owner {
         self.shutdown.settled(id, |since| stop_answer(result, view, since));
     }
 
-    /// Exits if nothing is left to wait for.
     pub(super) fn exit_if_done(&mut self) {
         // A queued session can wait for the next daemon.
         let under_way = |phase| phase != Phase::Queued && phase < Phase::Running;

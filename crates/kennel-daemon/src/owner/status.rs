@@ -8,7 +8,6 @@ use crate::error::ApiError;
 use crate::metrics::{Gauges, OWED_KINDS, PHASES, PLAN_STATES};
 use crate::plan::runs::PlanRuns;
 
-/// Whether the owner can do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Health {
     /// How many sessions have not been probed since the daemon began.

@@ -21,7 +21,6 @@ pub(super) type NewEvents = HashMap<SessionId, Vec<NewEvent>>;
 pub(super) type Watched = Vec<(SessionId, Before)>;
 
 impl Owner {
-    /// Takes over the sessions of the register.
     pub(super) fn restore(&mut self, sessions: Vec<SessionRecord>) {
         point("daemon.adopt.begun");
         let mut watched = Vec::new();
@@ -100,7 +99,6 @@ impl Owner {
         }
     }
 
-    /// Whether a session has ended, or was removed.
     pub(super) fn has_ended(&self, id: &SessionId) -> bool {
         self.world.get(id).is_none_or(Session::has_ended)
     }
@@ -143,7 +141,6 @@ impl Owner {
         }
     }
 
-    /// Records what a step has changed.
     fn record_changes(
         &mut self,
         news: &mut NewEvents,

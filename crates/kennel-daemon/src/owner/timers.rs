@@ -73,7 +73,6 @@ impl Owner {
         tracing::warn!(session = %id, ?killed, "{}", Deadline::Departed.missing());
     }
 
-    /// Starts the pause before another try.
     pub(super) fn retry_later(&mut self, id: &SessionId) {
         let Some(pause) = self.launches.get_mut(id).map(Runtime::next_pause) else { return };
         let session = id.clone();

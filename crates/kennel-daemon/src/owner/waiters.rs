@@ -15,7 +15,6 @@ use crate::error::{Answer, ApiError};
 /// The sender of the lines about a shutdown: one for each session.
 pub(crate) type ShutdownLines = mpsc::UnboundedSender<ShutdownLine>;
 
-/// A client that waits.
 #[derive(Debug)]
 pub(crate) enum Waiter {
     /// Waits until the session has come this far, or will not.
@@ -32,11 +31,8 @@ pub(crate) enum Waiter {
 /// How far a session has come, for clients that wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionProgress {
-    /// Nothing is decided.
     Open,
-    /// It is queued, and that is on record.
     Queued,
-    /// The program runs.
     Running,
     /// It runs, and is ready if that was requested.
     Ready,
@@ -58,7 +54,6 @@ impl SessionProgress {
     }
 }
 
-/// Returns how far a session has come after this event.
 pub(super) fn progress(session: &Session, event: Option<&Event>) -> SessionProgress {
     let writing = matches!(session.underway.writing, Writing::UnderWay { .. });
     let stubborn = session.owed.iter().any(|owed| owed.failures > 0);

@@ -20,7 +20,6 @@ use crate::prompt::{command, judge};
 const RETRIES: u32 = 3;
 /// No retry begins after this long.
 const RETRY_WITHIN_MS: u64 = 10 * 60 * 1000;
-/// How much of an agent's output is kept.
 const OUTPUT_LIMIT: u64 = 64 << 20;
 
 /// What the prompt of an agent is made of: the plan, its inputs, and the answers of earlier agents.
@@ -75,7 +74,6 @@ impl PromptSources {
     }
 }
 
-/// Returns the newest launch of an agent's session.
 pub(crate) fn session_of<'a>(
     world: &'a World,
     plan: &SessionId,
@@ -90,7 +88,6 @@ pub(crate) fn session_of<'a>(
     world.sessions().rev().find(ours)
 }
 
-/// Returns the session that is requested for one agent.
 pub(crate) fn session_spec(
     record: &PlanRecord,
     place: &AgentPath,

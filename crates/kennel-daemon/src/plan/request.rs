@@ -10,7 +10,6 @@ use kennel_types::api::{PlanRequest, PlanResumeRequest};
 use crate::error::ApiError;
 use crate::launch::request::LaunchRequest;
 
-/// A checked request for a run of a plan.
 pub(crate) struct NewPlan {
     request: PlanRequest,
     inputs: kennel_core::plan::Inputs,

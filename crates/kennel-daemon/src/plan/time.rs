@@ -31,7 +31,6 @@ impl PlanTime {
         self.before.saturating_add(now.saturating_duration_since(self.since))
     }
 
-    /// Returns the time spent, for the record.
     pub(super) fn spent_ms(&self, now: Instant) -> u64 {
         u64::try_from(self.spent(now).as_millis()).unwrap_or(u64::MAX)
     }

@@ -64,7 +64,6 @@ pub(crate) fn check(
     Ok(Some(prompt.into_bytes()))
 }
 
-/// Returns the command that asks an agent.
 pub(crate) fn agent_command(spec: &AgentSpec) -> Result<AgentCommand, ApiError> {
     let agent = Agent::of(&spec.settings).map_err(ApiError::invalid)?;
     let conversation = spec.conversation.as_deref();

@@ -12,7 +12,6 @@ use crate::error::ApiError;
 use crate::os::clock;
 use crate::prompt::settle::check_agent;
 
-/// The members whose last record failed.
 #[derive(Debug, Default)]
 pub(crate) struct UnsavedMembers(HashSet<String>);
 

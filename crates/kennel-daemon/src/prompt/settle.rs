@@ -74,13 +74,11 @@ pub(crate) fn busy(
     Some(ApiError::busy(message).hint("queue this prompt with --queue, or stop that session"))
 }
 
-/// Checks that Kennel can ask this agent.
 pub(crate) fn check_agent(settings: &AgentSettings) -> Result<(), ApiError> {
     let agent = Agent::of(settings).map_err(ApiError::invalid)?;
     agent.one_shot(settings, None).map_err(ApiError::invalid).map(drop)
 }
 
-/// What an agent's usage figures count.
 pub(crate) fn usage_scope(settings: &AgentSettings) -> UsageScope {
     Agent::of(settings).map_or(UsageScope::Attempt, |agent| agent.usage_scope())
 }

@@ -60,7 +60,6 @@ pub(super) async fn matched(folder: &Path, pattern: &str, observed: &Observed) -
     }
 }
 
-/// How far the journal was read.
 struct Scan {
     folder: PathBuf,
     reader: Option<JournalReader>,

@@ -16,9 +16,7 @@ pub(super) enum Stripper {
     Text,
     /// After a carriage return: it ends the line, with or without a line feed.
     Return,
-    /// After ESC.
     Escape,
-    /// After ESC and some intermediate bytes.
     Intermediate,
     /// In `ESC [ …`.
     Control,

@@ -43,7 +43,6 @@ impl Adoption {
         self.pending.len()
     }
 
-    /// Reports to the receiver once no session is pending.
     pub(crate) fn report_if_done(&mut self) {
         if self.pending.is_empty()
             && let Some(done) = self.done.take()

@@ -46,7 +46,6 @@ const AGENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause between checks of something that sends no notification.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What is known of a session whose pen must be ended.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) name: PenName,
@@ -54,7 +53,6 @@ pub(crate) struct Ending {
     pub(crate) cgroup: KnownCgroup,
     pub(crate) agent: Option<Arc<OwnedFd>>,
     pub(crate) identity: Option<ProcessIdentity>,
-    /// Whether its program was seen to run.
     pub(crate) opened: bool,
     /// The keeper's pid and the connection to it, unless they belong to different processes.
     pub(crate) keeper: Option<(i32, Arc<KeeperSocket>)>,
@@ -72,13 +70,11 @@ pub(crate) enum KnownCgroup {
     Somewhere,
 }
 
-/// Which yard was asked for the keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AskedYard {
     /// No yard in this boot and pid namespace: there is no keeper.
     None,
     Ours,
-    /// A yard that is dead.
     Former,
 }
 

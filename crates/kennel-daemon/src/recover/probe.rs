@@ -29,7 +29,6 @@ use crate::keeper::process;
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::keeper::translate::{self, TimeLimits};
 
-/// How long a keeper may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 /// The pause between attempts to connect to a keeper that holds its lock and does not listen yet.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -74,7 +73,6 @@ impl From<Probe> for ProbeResult {
 }
 
 impl LaunchProbe {
-    /// Probes the launch; a failure proves nothing.
     pub(crate) async fn run(self) -> ProbeResult {
         point("daemon.adopt.probe");
         let found = self.look().await;

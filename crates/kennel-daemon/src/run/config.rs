@@ -50,10 +50,8 @@ impl DaemonConfig {
 
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The home can't be locked.
     #[error(transparent)]
     Home(#[from] LockHomeError),
-    /// The register can't be opened.
     #[error(transparent)]
     Register(#[from] OpenRegisterError),
     #[error("the yard does not answer")]

@@ -19,7 +19,6 @@ pub const FILE_NAME: &str = "daemon.log";
 const MAX_BYTES: u64 = 4 << 20;
 const OLD_FILES: u32 = 4;
 
-/// The log could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum InitLogError {
     #[error("can't open the log {}: {source}; make the folder writable, or make room on its disk", path.display())]

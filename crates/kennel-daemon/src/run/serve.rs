@@ -40,9 +40,7 @@ const ADOPTION: Duration = Duration::from_secs(2);
 /// How long clients may take to read their answers during a shutdown.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(1);
 const TRIM: Duration = Duration::from_secs(3600);
-/// How many threads may block on disks and cgroups.
 const BLOCKING_THREADS: usize = 64;
-/// Descriptors that are not for sessions.
 const OTHER_DESCRIPTORS: u64 = 128;
 /// The most connections over TCP, on a machine with enough descriptors.
 const MAX_CONNECTIONS: u64 = 256;

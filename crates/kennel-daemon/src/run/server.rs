@@ -13,7 +13,6 @@ pub type ServerTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Creates the server once the daemon is ready to answer.
 pub type CreateServer = Box<dyn FnOnce(ServerSetup) -> Box<dyn ApiServer> + Send>;
 
-/// What a server is created with.
 #[derive(Debug)]
 pub struct ServerSetup {
     pub daemon: DaemonHandle,
@@ -25,7 +24,6 @@ pub struct ServerSetup {
     pub max_connections: usize,
 }
 
-/// Serves the API of a daemon.
 pub trait ApiServer: Send + 'static {
     /// Serves requests at the socket in the home until `stop` completes, and answers those that have begun.
     fn serve_socket(&self, listener: UnixListener, stop: ServerTask) -> ServerTask;
