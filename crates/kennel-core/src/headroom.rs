@@ -49,10 +49,7 @@ fn bytes(number: u64) -> String {
     }
 }
 
-/// Checks the free resources against the minima.
-///
-/// # Errors
-/// The resources that are short.
+/// Checks the free resources against the minima. Returns those that are short as the error.
 pub fn check(measured: &Measured, minima: &Minima, wants_terminal: bool) -> Result<(), Shortages> {
     let ptys = measured.ptys.filter(|_| wants_terminal);
     let count = |number: u64| number.to_string();

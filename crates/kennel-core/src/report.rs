@@ -54,10 +54,7 @@ pub enum ReportRefusal {
     UnknownToken,
 }
 
-/// Returns the launch that a report comes from.
-///
-/// # Errors
-/// The report is not authentic, or not from a live launch.
+/// Returns the launch that a report comes from, if that is live and the report is authentic.
 pub fn judge(world: &World, presented: ReportCredentials<'_>) -> Result<SessionId, ReportRefusal> {
     let token = presented.token.ok_or(ReportRefusal::NoToken)?;
     let named = presented.session;

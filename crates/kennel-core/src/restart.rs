@@ -88,10 +88,7 @@ pub enum NoRestartReason {
     Exhausted,
 }
 
-/// Returns the pause before the next launch.
-///
-/// # Errors
-/// The session is not restarted.
+/// Returns the pause before the next launch, or why there is none.
 pub fn decide(facts: &RestartFacts<'_>) -> Result<Duration, NoRestartReason> {
     let Restart::OnFailure { most } = facts.policy else { return Err(NoRestartReason::NoPolicy) };
     if facts.called_off {

@@ -70,10 +70,6 @@ pub enum NoRetryReason {
     CalledOff,
 }
 
-/// Decides whether to retry.
-///
-/// # Errors
-/// The prompt is not retried.
 pub fn decide(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReason> {
     let retry = match facts.judged.verdict.kind {
         VerdictKind::Succeeded => Err(NoRetryReason::Succeeded),

@@ -114,10 +114,7 @@ impl World {
         effects
     }
 
-    /// Adds a new session.
-    ///
-    /// # Errors
-    /// The session is refused.
+    /// Adds a new session, or refuses it.
     pub fn admit(&mut self, mut session: Session) -> Result<Effects, AdmitError> {
         self.check_admissible(&session)?;
         if session.phase == Phase::Queued {
@@ -232,9 +229,6 @@ impl World {
 
     /// Removes a launch that is cleaned up and recorded. The latest launch of a session must be
     /// removed last, or with all others: [`World::remove_all`].
-    ///
-    /// # Errors
-    /// The launch is unknown or can't be removed yet.
     pub fn remove(&mut self, id: &SessionId) -> Result<Session, RemoveSessionError> {
         self.check_removable(id)?;
         let is_latest = self.newest(id).is_some_and(|newest| newest.id == *id);
@@ -244,10 +238,7 @@ impl World {
         self.take_out(id)
     }
 
-    /// Removes all launches of a session, if all are cleaned up and recorded.
-    ///
-    /// # Errors
-    /// The session is unknown, or a launch can't be removed yet. Then none is removed.
+    /// Removes all launches of a session if all are cleaned up and recorded, or else none.
     pub fn remove_all(&mut self, id: &SessionId) -> Result<Vec<Session>, RemoveSessionError> {
         let ids: Vec<_> = self.launches(id).map(|session| session.id.clone()).collect();
         if ids.is_empty() {

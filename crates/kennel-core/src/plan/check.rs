@@ -20,19 +20,13 @@ const MAX_RETRIES: u32 = 100;
 /// The maximum size of a prompt in bytes, before values are inserted.
 pub const MAX_PROMPT_BYTES: usize = 1 << 20;
 
-/// Checks whether a plan can be run. A plan from [`super::parse`] is already checked.
-///
-/// # Errors
-/// All reasons why it can't be run.
+/// Returns all reasons why a plan can't be run. A plan from [`super::parse`] is already checked.
 pub fn check(plan: &PlanSpec) -> Result<(), PlanError> {
     let complaints = complaints(plan).into_iter();
     PlanError::none_of(complaints.map(|it| PlanProblem { at: None, text: it.text }).collect())
 }
 
 /// Sets a prompt that was loaded from a file.
-///
-/// # Errors
-/// The plan has no such agent, or the prompt is not valid.
 pub fn put_prompt(plan: &mut PlanSpec, place: &AgentPath, text: &str) -> Result<(), PlanError> {
     let stages = plan.stages.iter_mut().filter(|stage| stage.name == place.stage);
     let mut agents = stages.flat_map(|stage| &mut stage.agents);

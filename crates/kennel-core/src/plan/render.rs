@@ -30,9 +30,6 @@ pub struct PromptError {
 }
 
 /// Returns a value for each input: the one that was set, or else its default.
-///
-/// # Errors
-/// An input is unknown, or a required one is not set.
 pub fn fill_inputs(plan: &PlanSpec, given: &BTreeMap<String, String>) -> Result<Inputs, PlanError> {
     let mut problems = Vec::new();
     let mut wrong = |text| problems.push(PlanProblem { at: None, text });
@@ -62,9 +59,6 @@ pub fn fill_inputs(plan: &PlanSpec, given: &BTreeMap<String, String>) -> Result<
 
 /// Renders the prompt of an agent. A missing answer is not an error, because the plan allows the
 /// failure: the prompt contains `[no answer from STAGE.AGENT: why]` instead.
-///
-/// # Errors
-/// The plan has no such agent, or was not checked.
 pub fn prompt<'a>(
     plan: &PlanSpec,
     place: &AgentPath,

@@ -72,10 +72,7 @@ impl PlanState {
         actions
     }
 
-    /// Applies an event. The caller must record the new state.
-    ///
-    /// # Errors
-    /// The event changed nothing.
+    /// Applies an event; fails if it changes nothing. The caller must record the new state.
     pub fn happened(&mut self, spec: &PlanSpec, event: &PlanEvent) -> Result<(), IgnoredReason> {
         match event {
             PlanEvent::Asking { place, ask } => self.asking(spec, place, *ask),

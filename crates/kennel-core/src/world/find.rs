@@ -52,10 +52,7 @@ impl fmt::Display for Listed<'_> {
 impl World {
     /// Finds a session by its id, its name, or a unique prefix of its id. Of several sessions with
     /// a name, the live one is found, or else the latest. A session stands for its latest launch; a
-    /// certain launch is `ID_1`, `ID_2`, ….
-    ///
-    /// # Errors
-    /// No session matches, or several do.
+    /// certain launch is `ID_1`, `ID_2`, …. Fails if no session matches, or several do.
     pub fn find(&self, reference: &str) -> Result<&SessionId, FindError> {
         if let Some(id) = self.exact(reference) {
             return Ok(id);

@@ -82,10 +82,6 @@ impl World {
         self.members.get(name)
     }
 
-    /// Adds a member.
-    ///
-    /// # Errors
-    /// The name is in use.
     pub fn add_member(&mut self, member: Member) -> Result<(), MemberTaken> {
         if self.members.contains_key(&member.name) {
             return Err(MemberTaken(member.name));
@@ -94,10 +90,7 @@ impl World {
         Ok(())
     }
 
-    /// Removes a member.
-    ///
-    /// # Errors
-    /// The member is unknown or busy, or a prompt is queued for it.
+    /// Removes a member, unless it is busy or a prompt is queued for it.
     pub fn remove_member(&mut self, name: &str) -> Result<Member, MemberRemoveError> {
         let owned = name.to_owned();
         if let Some(by) = self.busy_with(name) {

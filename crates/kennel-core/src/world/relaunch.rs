@@ -57,18 +57,13 @@ pub enum RelaunchBy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Relaunched {
-    Admitted {
-        id: SessionId,
-        effects: Effects,
-    },
+    /// There is a new launch.
+    Admitted { id: SessionId, effects: Effects },
     /// A launch exists already: the previous one is live, or another caller was first.
-    Already {
-        id: SessionId,
-    },
+    Already { id: SessionId },
     /// The previous launch is ending: retry with the same id when it is cleaned up.
-    Wait {
-        id: SessionId,
-    },
+    Wait { id: SessionId },
+    /// The request is refused.
     Refused(RelaunchRefusal),
 }
 

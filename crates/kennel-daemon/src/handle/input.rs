@@ -20,10 +20,6 @@ const LAST_SIGNAL: i32 = 64;
 
 impl DaemonHandle {
     /// Sends a signal to every process of a session.
-    ///
-    /// # Errors
-    /// The signal or the session is unknown, the session is not running, or its keeper does not
-    /// answer.
     pub async fn signal(&self, reference: String, signal: i32) -> Result<(), ApiError> {
         if !(1..=LAST_SIGNAL).contains(&signal) {
             return Err(unknown_signal(signal));
@@ -37,9 +33,6 @@ impl DaemonHandle {
     }
 
     /// Writes to a session's standard input, and closes it with `eof`.
-    ///
-    /// # Errors
-    /// The session is unknown or not running, it takes no input, or it does not read.
     pub async fn send_input(
         &self,
         reference: String,

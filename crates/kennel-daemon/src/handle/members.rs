@@ -15,17 +15,11 @@ impl DaemonHandle {
     }
 
     /// Adds a member; answers when it is on record.
-    ///
-    /// # Errors
-    /// Its description is invalid, or its name is taken.
     pub async fn add_member(&self, member: CreateMemberRequest) -> Result<MemberView, ApiError> {
         self.request(|owner, answer| owner.add_member(member, answer)).await
     }
 
     /// Removes a member; with `force` even a busy one, after its prompts have been stopped.
-    ///
-    /// # Errors
-    /// It is unknown or busy.
     pub async fn remove_member(
         &self,
         name: String,

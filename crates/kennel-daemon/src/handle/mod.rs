@@ -177,9 +177,6 @@ impl DaemonHandle {
 
     /// Has the yard replace the daemon: by the program at this absolute path, or by the same one if
     /// it is empty.
-    ///
-    /// # Errors
-    /// The path is relative, or the daemon is shutting down.
     pub async fn replace(&self, program: String) -> Result<(), ApiError> {
         if !program.is_empty() && !program.starts_with('/') {
             return Err(ApiError::invalid(format!("program {program:?} is not an absolute path")));

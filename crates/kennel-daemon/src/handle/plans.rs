@@ -40,9 +40,6 @@ impl DaemonHandle {
     }
 
     /// Resumes a plan that is over; answers when that is on record.
-    ///
-    /// # Errors
-    /// It is unknown or running, or the request is invalid.
     pub async fn resume_plan(
         &self,
         reference: String,

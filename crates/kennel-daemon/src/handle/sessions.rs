@@ -120,10 +120,6 @@ impl DaemonHandle {
         CancelOnDrop(holder)
     }
 
-    /// Stops a session.
-    ///
-    /// # Errors
-    /// It is unknown, or can't be stopped.
     pub async fn stop(
         &self,
         reference: String,

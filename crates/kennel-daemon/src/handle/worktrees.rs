@@ -11,17 +11,11 @@ impl DaemonHandle {
     }
 
     /// Returns what would be lost if a worktree were removed.
-    ///
-    /// # Errors
-    /// It is unknown or can't be examined.
     pub async fn worktree_losses(&self, reference: String) -> Result<WorktreeLosses, ApiError> {
         self.request(move |owner, answer| owner.worktree_losses(&reference, answer)).await
     }
 
-    /// Removes a worktree; with `force` even if something is lost.
-    ///
-    /// # Errors
-    /// It is unknown or in use, or something would be lost.
+    /// Removes a worktree that is not in use; with `force` even if something is lost.
     pub async fn remove_worktree(
         &self,
         reference: String,

@@ -28,9 +28,6 @@ pub fn read_item(
 }
 
 /// Passes on everything that the journal contains so far.
-///
-/// # Errors
-/// The journal can't be read.
 pub fn read_available(
     journal: &mut journal::JournalReader,
     reader: &mut OutputReader,
@@ -45,9 +42,6 @@ pub fn read_available(
 }
 
 /// Opens the journal of a prompt, and the reader of its agent's output.
-///
-/// # Errors
-/// The journal can't be read, or its agent is unknown.
 pub fn open(session: &SessionView) -> io::Result<(journal::JournalReader, OutputReader)> {
     let spec = session.spec.agent.as_deref();
     let settings = spec.map(|spec| spec.settings.clone()).unwrap_or_default();
@@ -57,9 +51,6 @@ pub fn open(session: &SessionView) -> io::Result<(journal::JournalReader, Output
 }
 
 /// Returns the answer of a prompt that is over, from its agent's output.
-///
-/// # Errors
-/// See [`open`].
 pub fn answer_of(session: &SessionView) -> io::Result<Option<String>> {
     let (mut journal, mut reader) = open(session)?;
     read_available(&mut journal, &mut reader, &mut |_| {})?;

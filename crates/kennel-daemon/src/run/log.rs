@@ -28,9 +28,6 @@ pub enum InitLogError {
 }
 
 /// Sends all log lines of this process, from `info` on, to `daemon.log` in this folder, which is created if necessary.
-///
-/// # Errors
-/// The file can't be opened, or this process has a log already.
 pub fn init(folder: &Path) -> Result<(), InitLogError> {
     let path = folder.join(FILE_NAME);
     let file = RotatingFile::open(folder, MAX_BYTES)
