@@ -9,13 +9,9 @@ use rustix::io::Errno;
 
 /// Waits until one is ready, or until a time. Returns early on a signal: callers check again.
 pub(crate) fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
-    let limit = until.map(|until| {
-        let left = until.saturating_duration_since(Instant::now());
-        Timespec {
-            tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        }
-    });
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    // A time that is too long for the kernel is no limit.
+    let limit = left.and_then(|left| Timespec::try_from(left).ok());
     match rustix::event::poll(fds, limit.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),

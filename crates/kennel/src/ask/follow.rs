@@ -26,17 +26,9 @@ pub(super) fn follow(
     signals: &Signals,
     progress: Progress,
 ) -> Result<(SessionView, Option<i32>), CommandError> {
-    let mut follower = PromptFollower {
-        daemon,
-        ours,
-        signals,
-        progress,
-        attempt: None,
-        signal: None,
-        stops: Vec::new(),
-        unsent: None,
-    };
-    follower.follow(session)
+    let (attempt, signal, stops, unsent) = (None, None, Vec::new(), None);
+    PromptFollower { daemon, ours, signals, progress, attempt, signal, stops, unsent }
+        .follow(session)
 }
 
 struct PromptFollower<'a> {
@@ -170,8 +162,7 @@ impl AttemptOutput {
     fn connect(&mut self, session: &SessionView) -> Result<(), CommandError> {
         if self.keeper.is_none() && session.phase < Phase::Reaped {
             let folder = Path::new(&session.folder);
-            self.keeper = foreground::connect_keeper(folder, PeerRole::Client)
-                .context("can't reach the keeper")?;
+            self.keeper = foreground::connect_keeper(folder, PeerRole::Client)?;
         }
         while let Some(keeper) = &self.keeper {
             match keeper.receive() {

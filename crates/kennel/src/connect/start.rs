@@ -42,7 +42,7 @@ const UNREACHABLE: &str = "can't reach the yard";
 pub(super) fn bring_up(home: &HomeDir) -> Result<(), CommandError> {
     let deadline = Instant::now() + START_TIMEOUT;
     let log = YardLog::from_now(home);
-    let mut delay = CheckDelay::default();
+    let mut delay = CheckDelay(FIRST_PAUSE);
     loop {
         let starter = if ask_yard(home)? { None } else { start_yard(home, deadline)? };
         match await_daemon(home, deadline, starter.as_ref(), &log) {
@@ -140,7 +140,7 @@ fn start_yard(home: &HomeDir, deadline: Instant) -> Result<Option<YardStart>, Co
     let lock = lock
         .with_context(|| format!("can't open {}", path.display()))
         .map_err(CommandError::setup)?;
-    let mut delay = CheckDelay::default();
+    let mut delay = CheckDelay(FIRST_PAUSE);
     loop {
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
@@ -221,13 +221,15 @@ fn await_daemon(
     starter: Option<&YardStart>,
     log: &YardLog,
 ) -> Result<bool, CommandError> {
-    let mut delay = CheckDelay::default();
+    let mut delay = CheckDelay(FIRST_PAUSE);
+    // No yard starts a daemon; the caller may try again until the deadline.
+    let no_yard = || match is_up(home) {
+        false if Instant::now() >= deadline => Err(log.error("every yard exits at once")),
+        is_up => Ok(is_up),
+    };
     let yard = starter.map(|starter| starter.process.as_fd());
     let mut ask_at = Instant::now() + ASK_INTERVAL;
-    loop {
-        if is_up(home) {
-            return Ok(true);
-        }
+    while !is_up(home) {
         match yard.map(reap::reap) {
             // It is still starting.
             Some(Ok(None)) => {}
@@ -235,14 +237,12 @@ fn await_daemon(
             Some(Ok(Some(WaitStatus::Code(code))))
                 if [i32::from(exit_code::REFUSED), 0].contains(&code) =>
             {
-                return retry_if_time_is_left(home, deadline, log);
+                return no_yard();
             }
             Some(_) => return Err(log.error("the yard has exited")),
             None if Instant::now() < ask_at => {}
             // It is not ours and may exit. Otherwise it is asked again: its daemon may have died.
-            None if !ask_yard(home)? => {
-                return retry_if_time_is_left(home, deadline, log);
-            }
+            None if !ask_yard(home)? => return no_yard(),
             None => ask_at = Instant::now() + ASK_INTERVAL,
         }
         if log.since().contains(roles::CANT_SERVE) {
@@ -254,21 +254,7 @@ fn await_daemon(
         }
         delay.pause(yard);
     }
-}
-
-/// Tries again until the deadline, because no yard starts a daemon.
-fn retry_if_time_is_left(
-    home: &HomeDir,
-    deadline: Instant,
-    log: &YardLog,
-) -> Result<bool, CommandError> {
-    if is_up(home) {
-        return Ok(true);
-    }
-    if Instant::now() >= deadline {
-        return Err(log.error("every yard exits at once"));
-    }
-    Ok(false)
+    Ok(true)
 }
 
 /// The messages of yard and daemon from now on.
@@ -364,12 +350,6 @@ fn assignment((name, value): (OsString, OsString)) -> Result<CString, NulError> 
 
 /// The delay before the next check, which doubles each time.
 struct CheckDelay(Duration);
-
-impl Default for CheckDelay {
-    fn default() -> Self {
-        Self(FIRST_PAUSE)
-    }
-}
 
 impl CheckDelay {
     /// Pauses, or until this process has exited.

@@ -4,6 +4,7 @@ use kennel_types::api::{ListenState, ListenView, WorktreesView};
 use kennel_types::{Phase, WorktreeState};
 
 use super::Finding;
+use super::FindingState::{Bad, Good};
 use crate::command_prelude::*;
 
 /// Returns nothing if no daemon runs: the doctor starts none.
@@ -20,7 +21,7 @@ pub(super) fn findings(home: Option<&HomeDir>) -> Vec<Finding> {
         }
         (Err(error), _) | (_, Err(error)) => {
             let text = format!("can't ask the daemon about pending cleanup: {error}");
-            vec![Finding::bad("owed", text)]
+            vec![Finding::new("owed", Bad, text)]
         }
     };
     findings.extend(daemon.view().ok().and_then(|view| view.listen).map(|listen| api(&listen)));
@@ -29,10 +30,10 @@ pub(super) fn findings(home: Option<&HomeDir>) -> Vec<Finding> {
 
 fn api(listen: &ListenView) -> Finding {
     match listen.state {
-        ListenState::Open => Finding::good("api", listen.url.clone()),
+        ListenState::Open => Finding::new("api", Good, listen.url.clone()),
         ListenState::Failing => {
             let why = listen.why.as_deref().unwrap_or("unknown");
-            Finding::bad("api", format!("not listening on TCP: {why}"))
+            Finding::new("api", Bad, format!("not listening on TCP: {why}"))
         }
     }
 }
@@ -53,11 +54,11 @@ fn owed(sessions: &[SessionView]) -> Option<Finding> {
         owed.failures,
         owed.why.as_deref().unwrap_or("unknown"),
     );
-    Some(Finding::bad("owed", text))
+    Some(Finding::new("owed", Bad, text))
 }
 
 fn kept(found: &WorktreesView) -> Option<Finding> {
     let kept = found.worktrees.iter().filter(|tree| tree.state == WorktreeState::Kept).count();
     let text = format!("{} kept (see `kennel worktrees`)", counted(kept, "worktree"));
-    (kept > 0).then(|| Finding::good("worktrees", text))
+    (kept > 0).then(|| Finding::new("worktrees", Good, text))
 }

@@ -7,6 +7,7 @@ use kennel_sys::{pidfd, terminal};
 use rustix::process::{Resource, Rlimit, getrlimit};
 
 use super::Finding;
+use super::FindingState::{Bad, Fair, Good};
 use crate::command_prelude::*;
 
 /// The first kernel with `cgroup.kill`; everything else that Kennel needs is older.
@@ -38,19 +39,24 @@ fn kernel() -> Finding {
         release.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version >= OLDEST_KERNEL {
-        Finding::good("kernel", format!("Linux {release}"))
+        Finding::new("kernel", Good, format!("Linux {release}"))
     } else {
         let (major, minor) = OLDEST_KERNEL;
-        Finding::bad("kernel", format!("Linux {release}; Kennel needs {major}.{minor} or newer"))
+        Finding::new(
+            "kernel",
+            Bad,
+            format!("Linux {release}; Kennel needs {major}.{minor} or newer"),
+        )
     }
 }
 
 fn status_for_others() -> Finding {
     if pidfd::tells_more() {
-        Finding::good("pidfd", "pidfds report a process's parent and exit status")
+        Finding::new("pidfd", Good, "pidfds report a process's parent and exit status")
     } else {
-        Finding::fair(
+        Finding::new(
             "pidfd",
+            Fair,
             "pidfds don't report exit statuses to other processes (needs Linux 6.15)",
         )
     }
@@ -59,30 +65,30 @@ fn status_for_others() -> Finding {
 fn child_lists() -> Finding {
     let thread = rustix::thread::gettid().as_raw_pid();
     if fs::metadata(format!("/proc/self/task/{thread}/children")).is_ok() {
-        Finding::good("children", "the kernel lists the children of a process")
+        Finding::new("children", Good, "the kernel lists the children of a process")
     } else {
         let text = "the kernel can't list children (CONFIG_PROC_CHILDREN): Kennel scans all processes instead";
-        Finding::fair("children", text)
+        Finding::new("children", Fair, text)
     }
 }
 
 fn no_random(name: &'static str) -> Finding {
-    Finding::bad(name, "can't get random bytes from the kernel")
+    Finding::new(name, Bad, "can't get random bytes from the kernel")
 }
 
 fn cgroup(ground: &HostSupport) -> Finding {
     match (cgroup_mount(), ground.cgroup()) {
-        (None, _) => Finding::fair("cgroup", "no cgroup v2 file system is mounted"),
+        (None, _) => Finding::new("cgroup", Fair, "no cgroup v2 file system is mounted"),
         (Some(mount), Ok(base)) => {
             let text = format!(
                 "v2 at {}; pens can be created in {}",
                 mount.display(),
                 base.path().display()
             );
-            Finding::good("cgroup", text)
+            Finding::new("cgroup", Good, text)
         }
         (Some(mount), Err(why)) => {
-            Finding::fair("cgroup", format!("v2 at {}, but {why}", mount.display()))
+            Finding::new("cgroup", Fair, format!("v2 at {}, but {why}", mount.display()))
         }
     }
 }
@@ -100,11 +106,11 @@ fn limits(ground: &HostSupport) -> Finding {
     }
     if missing.is_empty() {
         let text = "memory, processes and CPU can be limited (--memory, --pids, --cpu)";
-        return Finding::good("limits", text);
+        return Finding::new("limits", Good, text);
     }
     let text =
         missing.iter().map(|(names, why)| format!("can't limit {}: {why}", names.join(", ")));
-    Finding::fair("limits", text.collect::<Vec<_>>().join("; "))
+    Finding::new("limits", Fair, text.collect::<Vec<_>>().join("; "))
 }
 
 /// Formats the reason without the name of the controller.
@@ -124,7 +130,7 @@ fn descriptors() -> Finding {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let enough = maximum.is_none_or(|max| max >= MIN_DESCRIPTORS);
     let text = format!("{} open files per process, hard limit {}", limit(current), limit(maximum));
-    if enough { Finding::good("descriptors", text) } else { Finding::bad("descriptors", text) }
+    Finding::new("descriptors", if enough { Good } else { Bad }, text)
 }
 
 fn processes() -> Finding {
@@ -134,7 +140,7 @@ fn processes() -> Finding {
     let lowest = [most, user].into_iter().flatten().min();
     let enough = lowest.is_none_or(|lowest: u64| lowest >= MIN_PROCESSES);
     let text = format!("{} per user, {} on this machine", limit(user), limit(most));
-    if enough { Finding::good("processes", text) } else { Finding::fair("processes", text) }
+    Finding::new("processes", if enough { Good } else { Fair }, text)
 }
 
 fn terminals() -> Finding {
@@ -146,8 +152,10 @@ fn terminals() -> Finding {
         Ok(_) => {
             let text =
                 format!("pseudo-terminals work; {} of {} in use", number("nr"), number("max"));
-            Finding::good("terminals", text)
+            Finding::new("terminals", Good, text)
         }
-        Err(error) => Finding::bad("terminals", format!("can't open a pseudo-terminal: {error}")),
+        Err(error) => {
+            Finding::new("terminals", Bad, format!("can't open a pseudo-terminal: {error}"))
+        }
     }
 }

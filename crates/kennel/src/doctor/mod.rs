@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::command_prelude::*;
 use crate::config::{Config, ProfileChoice};
 use crate::print as output;
+use FindingState::{Bad, Good};
 use trial::Trial;
 pub(crate) use trial::take_trial_role;
 
@@ -56,16 +57,8 @@ struct Finding {
 }
 
 impl Finding {
-    fn good(id: &'static str, found: impl Into<String>) -> Self {
-        Self { id, state: FindingState::Good, found: found.into() }
-    }
-
-    fn fair(id: &'static str, found: impl Into<String>) -> Self {
-        Self { id, state: FindingState::Fair, found: found.into() }
-    }
-
-    fn bad(id: &'static str, found: impl Into<String>) -> Self {
-        Self { id, state: FindingState::Bad, found: found.into() }
+    fn new(id: &'static str, state: FindingState, found: impl Into<String>) -> Self {
+        Self { id, state, found: found.into() }
     }
 }
 
@@ -106,9 +99,9 @@ fn configuration(config: &Config) -> Option<Finding> {
     match config.settings(ProfileChoice::Selected(None)) {
         Ok(settings) => {
             let path = settings.location.filter(|_| settings.exists)?.path;
-            Some(Finding::good("config", path.display().to_string()))
+            Some(Finding::new("config", Good, path.display().to_string()))
         }
-        Err(error) => Some(Finding::bad("config", error.to_string())),
+        Err(error) => Some(Finding::new("config", Bad, error.to_string())),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Formats the doctor's report.
 
-use super::{DoctorReport, FindingState};
+use super::DoctorReport;
+use super::FindingState::{Bad, Fair, Good};
 
 const WIDTH: usize = 80;
 
@@ -8,9 +9,9 @@ pub(crate) fn text(report: &DoctorReport) -> String {
     let mut out = String::new();
     for finding in &report.findings {
         let mark = match finding.state {
-            FindingState::Good => "ok",
-            FindingState::Fair => "--",
-            FindingState::Bad => "!!",
+            Good => "ok",
+            Fair => "--",
+            Bad => "!!",
         };
         entry(&mut out, mark, finding.id, &finding.found);
     }
@@ -31,15 +32,11 @@ pub(crate) fn text(report: &DoctorReport) -> String {
         None => "\nNo pen works reliably on this machine.\n".to_owned(),
     };
     out.push_str(&summary);
-    for line in &report.cannot_promise {
-        item(&mut out, line);
-    }
+    report.cannot_promise.iter().for_each(|line| item(&mut out, line));
     if !report.advice.is_empty() {
         out.push_str("\nSuggestions:\n");
-        for line in &report.advice {
-            item(&mut out, line);
-        }
     }
+    report.advice.iter().for_each(|line| item(&mut out, line));
     out
 }
 
@@ -98,10 +95,11 @@ mod tests {
             sound: true,
             pen: Some("subtree"),
             findings: vec![
-                Finding::good("kernel", "Linux 6.1.0"),
-                Finding::fair("limits", "can't limit memory, pids, cpu: needs a cgroup pen"),
-                Finding::bad(
+                Finding::new("kernel", Good, "Linux 6.1.0"),
+                Finding::new("limits", Fair, "can't limit memory, pids, cpu: needs a cgroup pen"),
+                Finding::new(
                     "config",
+                    Bad,
                     "kennel.toml:3:1: unknown key `grcae` in [run]; did you mean `grace`?",
                 ),
             ],

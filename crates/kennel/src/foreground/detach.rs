@@ -1,16 +1,13 @@
 //! The keys that detach from a session.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 /// The default of `--detach-keys`, which is Docker's.
 pub(crate) const DEFAULT: &str = "ctrl-p,ctrl-q";
 
+/// A sequence of keys; if it is empty, no keys detach.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DetachKeys {
-    keys: Vec<KeyEncodings>,
-    text: String,
-}
+pub(crate) struct DetachKeys(Vec<KeyEncodings>);
 
 /// The byte sequences that terminals send for a key.
 type KeyEncodings = Vec<Vec<u8>>;
@@ -19,7 +16,7 @@ impl DetachKeys {
     /// Parses `ctrl-a`, `a`, `ctrl-p,ctrl-q`, or `none`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "none" || text.is_empty() {
-            return Ok(Self { keys: Vec::new(), text: "none".to_owned() });
+            return Ok(Self(Vec::new()));
         }
         let keys = text.split(',').map(|word| {
             key(word).ok_or_else(|| {
@@ -28,13 +25,7 @@ impl DetachKeys {
                 )
             })
         });
-        Ok(Self { keys: keys.collect::<Result<_, _>>()?, text: text.to_owned() })
-    }
-}
-
-impl fmt::Display for DetachKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        keys.collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -75,7 +66,7 @@ pub(crate) enum DetachMatch {
 
 impl DetachKeyMatcher {
     pub(crate) fn for_keys(keys: &DetachKeys) -> Self {
-        Self { keys: keys.keys.clone(), held: VecDeque::new() }
+        Self { keys: keys.0.clone(), held: VecDeque::new() }
     }
 
     /// Processes one read of input. Terminals send a key in one piece, so it is never split.
@@ -130,7 +121,7 @@ mod tests {
 
     #[test]
     fn parses_keys_in_dockers_format() {
-        let parsed = |text| DetachKeys::parse(text).map(|keys| keys.keys);
+        let parsed = |text| DetachKeys::parse(text).map(|keys| keys.0);
         assert_eq!(parsed("ctrl-p,ctrl-q").unwrap()[0][0], [0x10]);
         assert_eq!(parsed("ctrl-p,ctrl-q").unwrap()[1][0], [0x11]);
         assert_eq!(parsed("Ctrl-]").unwrap()[0][0], [0x1d]);

@@ -54,6 +54,7 @@ pub(crate) const NOTICE: Duration = Duration::from_secs(1);
 const DETACH_TIMEOUT: Duration = Duration::from_secs(2);
 
 const CONTROL_C: u8 = 3;
+const UNREACHABLE: &str = "can't reach the keeper";
 
 pub(crate) enum ForegroundRole {
     /// The session is ours: a signal to us stops it.
@@ -112,16 +113,15 @@ pub(crate) struct ForegroundStreams {
 pub(crate) fn connect_keeper(
     folder: &Path,
     role: PeerRole,
-) -> Result<Option<KeeperClient>, KeeperClientError> {
+) -> anyhow::Result<Option<KeeperClient>> {
     let keeper = match KeeperClient::connect(folder) {
-        Ok(keeper) => keeper,
         Err(error) if nothing_listens(&error) => return Ok(None),
-        Err(error) => return Err(error.into()),
+        connected => connected.context(UNREACHABLE)?,
     };
     for request in [KeeperRequest::Hello { version: VERSION, role }, KeeperRequest::Follow] {
         match keeper.send(&request) {
             Err(KeeperClientError::Closed) => return Ok(None),
-            other => other?,
+            sent => sent.context(UNREACHABLE)?,
         }
     }
     Ok(Some(keeper))
@@ -160,16 +160,15 @@ impl<'a> ForegroundSession<'a> {
         self.size_at = Some(Instant::now() + REDRAW_DELAY);
     }
 
-    pub(crate) fn run(&mut self) -> io::Result<ForegroundEnd> {
+    /// Follows the session. The caller ends the output before it restores the terminal.
+    pub(crate) fn run(
+        mut self,
+    ) -> anyhow::Result<(ForegroundEnd, OutputCopier, Option<RawTerminal>)> {
         loop {
-            if let Some(end) = self.turn()? {
-                return Ok(end);
+            if let Some(end) = self.turn().context("can't follow the session")? {
+                return Ok((end, self.output, self.streams.raw));
             }
         }
-    }
-
-    pub(crate) fn into_parts(self) -> (OutputCopier, Option<RawTerminal>) {
-        (self.output, self.streams.raw)
     }
 
     /// Prints a message next to the agent's output.

@@ -50,33 +50,38 @@ enum OutputCommand {
 pub(crate) struct OutputCopier {
     commands: Sender<OutputCommand>,
     events: Receiver<OutputEvent>,
-    /// Readable if there are events.
-    event_fd: Arc<OwnedFd>,
-    written: Arc<AtomicU64>,
-    leaving: Arc<AtomicBool>,
+    shared: Arc<OutputShared>,
     done: bool,
+}
+
+#[derive(Debug)]
+struct OutputShared {
+    /// Readable if there are events.
+    event_fd: OwnedFd,
+    written: AtomicU64,
+    /// The rest of the output is to be skipped.
+    leaving: AtomicBool,
 }
 
 impl OutputCopier {
     /// Starts to copy the output of the session with this folder. `terminal` means that our
     /// standard output is a terminal and shows the agent's.
     pub(crate) fn start(folder: &Path, begin: OutputStart, terminal: bool) -> io::Result<Self> {
-        let event_fd = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (written, leaving) = (AtomicU64::new(0), AtomicBool::new(false));
+        let shared = Arc::new(OutputShared { event_fd, written, leaving });
         let (commands, receiver) = mpsc::channel();
         let (sender, events) = mpsc::channel();
-        let (written, leaving) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let copier = OutputThread {
             journal: folder.join("journal"),
             receiver,
             events: sender,
-            event_fd: event_fd.clone(),
-            written: written.clone(),
-            leaving: leaving.clone(),
+            shared: shared.clone(),
             tracker: terminal.then(ScreenTracker::default),
             closed: [false; 3],
         };
         thread::Builder::new().name("output".into()).spawn(move || copier.run(begin))?;
-        Ok(Self { commands, events, event_fd, written, leaving, done: false })
+        Ok(Self { commands, events, shared, done: false })
     }
 
     pub(crate) fn more(&self) {
@@ -87,7 +92,7 @@ impl OutputCopier {
     pub(crate) fn next(&mut self) -> Option<OutputEvent> {
         let mut count = [0; 8];
         // Read first: a later event makes it readable again.
-        rustix::io::read(&self.event_fd, &mut count).ok();
+        rustix::io::read(&self.shared.event_fd, &mut count).ok();
         let event = self.events.try_recv().ok();
         self.done |= matches!(event, Some(OutputEvent::Done));
         event
@@ -95,7 +100,7 @@ impl OutputCopier {
 
     /// Stops copying because we detach, and resets the modes of the terminal.
     pub(crate) fn leave(mut self) {
-        self.leaving.store(true, Ordering::Relaxed);
+        self.shared.leaving.store(true, Ordering::Relaxed);
         self.commands.send(OutputCommand::Leave).ok();
         self.await_end(None, true);
     }
@@ -107,14 +112,14 @@ impl OutputCopier {
     }
 
     fn await_end(&mut self, signals: Option<&Signals>, bounded: bool) {
-        let mut stuck_since = (self.written.load(Ordering::Relaxed), Instant::now());
+        let mut stuck_since = (self.shared.written.load(Ordering::Relaxed), Instant::now());
         while !self.done {
             while let Some(event) = self.next() {
                 if let (OutputEvent::Trouble(text), Some(_)) = (event, signals) {
                     print_beside_output(&text, bounded);
                 }
             }
-            let written = self.written.load(Ordering::Relaxed);
+            let written = self.shared.written.load(Ordering::Relaxed);
             if written != stuck_since.0 {
                 stuck_since = (written, Instant::now());
             }
@@ -123,7 +128,7 @@ impl OutputCopier {
             if self.done || interrupted || (bounded && stuck_since.1.elapsed() >= STUCK) {
                 return;
             }
-            let mut fds = vec![PollFd::new(&self.event_fd, PollFlags::IN)];
+            let mut fds = vec![PollFd::new(&self.shared.event_fd, PollFlags::IN)];
             fds.extend(signals.iter().map(|signals| PollFd::new(*signals, PollFlags::IN)));
             if poll(&mut fds, bounded.then(|| stuck_since.1 + STUCK)).is_err() {
                 return;
@@ -134,7 +139,7 @@ impl OutputCopier {
 
 impl AsFd for OutputCopier {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.event_fd.as_fd()
+        self.shared.event_fd.as_fd()
     }
 }
 
@@ -142,10 +147,7 @@ struct OutputThread {
     journal: PathBuf,
     receiver: Receiver<OutputCommand>,
     events: Sender<OutputEvent>,
-    event_fd: Arc<OwnedFd>,
-    written: Arc<AtomicU64>,
-    /// The rest of the output is to be skipped.
-    leaving: Arc<AtomicBool>,
+    shared: Arc<OutputShared>,
     /// Set if our standard output is a terminal that shows the agent's.
     tracker: Option<ScreenTracker>,
     closed: [bool; 3],
@@ -155,7 +157,7 @@ impl OutputThread {
     fn send(&self, event: OutputEvent) {
         // At the end of the program there is no receiver.
         self.events.send(event).ok();
-        rustix::io::write(&self.event_fd, &1_u64.to_ne_bytes()).ok();
+        rustix::io::write(&self.shared.event_fd, &1_u64.to_ne_bytes()).ok();
     }
 
     fn run(mut self, begin: OutputStart) {
@@ -213,7 +215,7 @@ impl OutputThread {
                 JournalItem::End => return Ok(()),
             }
             // A client that detaches does not wait for a flood of output.
-            if self.leaving.load(Ordering::Relaxed) {
+            if self.shared.leaving.load(Ordering::Relaxed) {
                 return Ok(());
             }
         }
@@ -235,7 +237,7 @@ impl OutputThread {
             return;
         }
         let to = if stream == 2 { rustix::stdio::stderr() } else { rustix::stdio::stdout() };
-        if let Err(error) = write_all(to, bytes, &self.written) {
+        if let Err(error) = write_all(to, bytes, &self.shared.written) {
             *closed = true;
             if error.kind() != io::ErrorKind::BrokenPipe {
                 let name = if stream == 2 { "standard error" } else { "standard output" };

@@ -17,7 +17,8 @@ pub(super) fn follow(
     signals: &Signals,
     quiet: bool,
 ) -> Result<PlanView, CommandError> {
-    let mut board = Board::new(!quiet && isatty(rustix::stdio::stderr()));
+    let shown = !quiet && isatty(rustix::stdio::stderr());
+    let mut board = Board { shown, begun: Instant::now(), turn: 0, lines: 0 };
     let mut retry = DaemonRetry::new();
     let mut pending = wait_for(daemon, &plan)?;
     let mut cancels: Vec<Sent> = Vec::new();
@@ -77,10 +78,6 @@ struct Board {
 }
 
 impl Board {
-    fn new(shown: bool) -> Self {
-        Self { shown, begun: Instant::now(), turn: 0, lines: 0 }
-    }
-
     fn show(&mut self, plan: &PlanView) {
         if !self.shown {
             return;

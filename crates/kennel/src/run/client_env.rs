@@ -53,38 +53,26 @@ pub(crate) fn environment(
     // A malformed variable (`=x=y`) is skipped: no program sets it on purpose.
     let valid = |name: &OsStr| !name.is_empty() && !name.as_bytes().contains(&b'=');
     let removed = |name: &OsStr| [HOME_COOKIE, SESSION_COOKIE, NAME].iter().any(|it| name == *it);
-    let mut variables = EnvVariables::default();
-    for (name, value) in std::env::vars_os().filter(|(name, _)| valid(name) && !removed(name)) {
-        variables.set(name, value);
-    }
+    let ours = std::env::vars_os().filter(|(name, _)| valid(name) && !removed(name));
+    let mut assignments = ours.collect::<Vec<_>>();
     for file in files {
         let text = fs::read(file).with_context(|| format!("--env-file {}", file.display()))?;
-        for (name, value) in parse_file(&text, file)? {
-            variables.set(name, value);
-        }
+        assignments.extend(parse_file(&text, file)?);
     }
     for given in given {
-        let (name, value) = variable(given)?;
-        variables.set(name, value);
+        assignments.push(variable(given)?);
     }
-    if let Some(name) = name {
-        variables.set(NAME.into(), name.into());
-    }
-    let text = |text: &OsString| OsText::from(text.as_os_str());
-    Ok(variables.0.iter().map(|(name, value)| (text(name), text(value))).collect())
-}
-
-/// Variables in the order in which they are first set.
-#[derive(Default)]
-struct EnvVariables(Vec<(OsString, OsString)>);
-
-impl EnvVariables {
-    fn set(&mut self, name: OsString, value: OsString) {
-        match self.0.iter_mut().find(|(other, _)| *other == name) {
+    assignments.extend(name.map(|name| (NAME.into(), name.into())));
+    // The variables stay in the order in which they are first set.
+    let mut variables: Vec<(OsString, OsString)> = Vec::new();
+    for (name, value) in assignments {
+        match variables.iter_mut().find(|(other, _)| *other == name) {
             Some((_, old)) => *old = value,
-            None => self.0.push((name, value)),
+            None => variables.push((name, value)),
         }
     }
+    let text = |text: &OsString| OsText::from(text.as_os_str());
+    Ok(variables.iter().map(|(name, value)| (text(name), text(value))).collect())
 }
 
 pub(crate) fn folder(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
@@ -213,11 +201,14 @@ mod tests {
 
     #[test]
     fn the_last_value_wins_and_the_order_is_kept() {
-        let mut variables = EnvVariables::default();
-        for (name, value) in [("A", "1"), ("B", "2"), ("A", "3")] {
-            variables.set(name.into(), value.into());
-        }
-        assert_eq!(variables.0, [("A", "3"), ("B", "2")].map(|(n, v)| (n.into(), v.into())));
+        let given = ["A=1", "B=2", "A=3"].map(OsString::from);
+        let variables = environment(&[], &given, None).unwrap();
+        let ours =
+            |name: &OsText| ["A", "B"].iter().any(|it| *name == OsText::from(OsStr::new(it)));
+        let ours = variables.into_iter().filter(|(name, _)| ours(name)).collect::<Vec<_>>();
+        let expected = [("A", "3"), ("B", "2")];
+        let text = |text| OsText::from(OsStr::new(text));
+        assert_eq!(ours, expected.map(|(name, value)| (text(name), text(value))));
     }
 
     #[test]

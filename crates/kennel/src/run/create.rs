@@ -41,15 +41,6 @@ enum LaunchKind {
     },
 }
 
-impl LaunchKind {
-    fn stdin(&mut self) -> &mut StdinFrom {
-        match self {
-            Self::Create { request, .. } => &mut request.stdin,
-            Self::Resume { request, .. } => &mut request.stdin,
-        }
-    }
-}
-
 pub(super) enum LaunchResult {
     /// The session runs, or its launch has failed.
     Session {
@@ -308,7 +299,11 @@ fn send_or_reconnect(
 fn send(daemon: &DaemonClient, launch: &mut PendingLaunch) -> Result<Sent, CommandError> {
     if launch.own_stdin {
         let ticket = hand_over_stdin(&daemon.home).map_err(CommandError::setup)?;
-        *launch.kind.stdin() = StdinFrom::Deposit { ticket };
+        let stdin = StdinFrom::Deposit { ticket };
+        match &mut launch.kind {
+            LaunchKind::Create { request, .. } => request.stdin = stdin,
+            LaunchKind::Resume { request, .. } => request.stdin = stdin,
+        }
     }
     let until = launch.until.name();
     let sent = match &launch.kind {

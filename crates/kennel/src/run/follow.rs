@@ -12,6 +12,7 @@ use crate::foreground::{
 };
 use crate::session_outcome::{self, SessionOutcome};
 use crate::stopper::Stopper;
+use crate::verbs::called;
 
 /// How long the daemon may take to record an end that the keeper has reported.
 const RECORD: Duration = Duration::from_secs(5);
@@ -26,8 +27,7 @@ pub(super) fn follow(
     signals: &Signals,
 ) -> Result<u8, CommandError> {
     let folder = Path::new(&session.folder);
-    let keeper =
-        foreground::connect_keeper(folder, PeerRole::Owner).context("can't reach the keeper")?;
+    let keeper = foreground::connect_keeper(folder, PeerRole::Owner)?;
     let start = |shown| OutputCopier::start(folder, OutputStart::Start, shown);
     let Some(keeper) = keeper else {
         // The session was so short that its keeper has already exited.
@@ -47,17 +47,16 @@ pub(super) fn follow(
         detach: detach_keys.clone(),
     };
     let role = ForegroundRole::Owner(Stopper::new(&daemon.home, session));
-    let mut foreground_session = ForegroundSession::new(keeper, signals, role, output, streams);
-    let end = foreground_session.run();
-    let (output, raw) = foreground_session.into_parts();
-    match end.context("can't follow the session")? {
+    let foreground_session = ForegroundSession::new(keeper, signals, role, output, streams);
+    let (end, output, raw) = foreground_session.run()?;
+    match end {
         ForegroundEnd::Detached => {
             output.leave();
             drop(raw);
             if shown {
                 start_line(false);
             }
-            let name = session.name.as_deref().unwrap_or(&session.id);
+            let name = called(session);
             print_message(&format!(
                 "detached from {name}, which keeps running; `kennel attach {name}` returns to it"
             ));

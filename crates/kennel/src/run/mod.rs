@@ -31,11 +31,8 @@ pub(crate) fn run(home: &HomeDir, args: &RunArgs) -> Result<u8, CommandError> {
     let launch = PendingLaunch::new(home, args).map_err(CommandError::setup)?;
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let (detach, wait_ready) = (args.detach, args.ready.wait_ready);
-    launch_and_follow(
-        &daemon,
-        launch,
-        RunMode { detach, wait_ready, detach_keys: &args.detach_keys },
-    )
+    let mode = RunMode { detach, wait_ready, detach_keys: &args.detach_keys };
+    launch_and_follow(&daemon, launch, mode)
 }
 
 /// `kennel resume`: launches an ended session again.
@@ -52,11 +49,8 @@ pub(crate) fn resume(home: &HomeDir, args: &ResumeArgs) -> Result<u8, CommandErr
     ready::check_sign(args.wait_ready, &latest.spec.ready)?;
     let launch = PendingLaunch::resume(home, args, &latest).map_err(CommandError::setup)?;
     let (detach, wait_ready) = (args.detach, args.wait_ready);
-    launch_and_follow(
-        &daemon,
-        launch,
-        RunMode { detach, wait_ready, detach_keys: &args.detach_keys },
-    )
+    let mode = RunMode { detach, wait_ready, detach_keys: &args.detach_keys };
+    launch_and_follow(&daemon, launch, mode)
 }
 
 #[derive(Debug, Clone, Copy)]

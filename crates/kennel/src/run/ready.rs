@@ -5,6 +5,7 @@ use kennel_types::{Readiness, ReadyState, Reason};
 use crate::command_prelude::*;
 use crate::quantity::span;
 use crate::session_outcome::SessionOutcome;
+use crate::verbs::called;
 
 /// Refuses --wait-ready in the foreground, where the user sees the session start.
 pub(super) fn check(wait_ready: bool, detach: bool) -> Result<(), CommandError> {
@@ -30,8 +31,7 @@ pub(super) fn failure(session: &SessionView) -> Option<CommandError> {
     if matches!(session.ready, ReadyState::Unasked | ReadyState::Ready) {
         return None;
     }
-    let (outcome, called) =
-        (SessionOutcome::of(session), session.name.as_ref().unwrap_or(&session.id));
+    let (outcome, called) = (SessionOutcome::of(session), called(session));
     let (code, text) = match (&session.reason, outcome) {
         (_, unsettled @ (SessionOutcome::StillAlive(_) | SessionOutcome::Unknown(_))) => {
             return unsettled.exit_code().err();

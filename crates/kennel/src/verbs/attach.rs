@@ -38,9 +38,7 @@ pub(crate) fn attach(daemon: &DaemonClient, args: &AttachArgs) -> Result<u8, Com
     refuse_adopted(&session, "can't attach to it").map_err(unknown)?;
     refuse_other_input(&session, args.read_only)?;
     let folder = Path::new(&session.folder);
-    let Some(keeper) =
-        foreground::connect_keeper(folder, PeerRole::Client).context("can't reach the keeper")?
-    else {
+    let Some(keeper) = foreground::connect_keeper(folder, PeerRole::Client)? else {
         return Err(unknown(not_running(&session)));
     };
     let signals = Signals::listen()?;
@@ -75,9 +73,8 @@ pub(crate) fn attach(daemon: &DaemonClient, args: &AttachArgs) -> Result<u8, Com
     let mut foreground_session =
         ForegroundSession::new(keeper, &signals, ForegroundRole::Viewer, output, streams);
     foreground_session.redraw();
-    let end = foreground_session.run();
-    let (output, raw) = foreground_session.into_parts();
-    match end.context("can't follow the session")? {
+    let (end, output, raw) = foreground_session.run()?;
+    match end {
         left @ (ForegroundEnd::Detached | ForegroundEnd::Signalled(_)) => {
             output.leave();
             drop(raw);

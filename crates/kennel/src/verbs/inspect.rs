@@ -202,8 +202,18 @@ fn processes(page: &mut Page, view: &InspectView) {
     page.entry("agent", agent(view.launch.identity.as_deref()));
     if view.session.started_by == StartedBy::User {
         page.entry("pen", "none: its child processes are not contained");
-        return members(page, view);
+    } else {
+        pen(page, view);
     }
+    for line in tree(&view.members) {
+        page.line(line);
+    }
+    for survivor in &view.session.survivors {
+        page.line(format!("still alive: {}", sanitize(&survivor.to_string())));
+    }
+}
+
+fn pen(page: &mut Page, view: &InspectView) {
     page.entry("keeper", view.keeper_pid.map_or("-".to_owned(), |pid| pid.to_string()));
     page.entry("pen", sanitize(view.session.pen.as_deref().unwrap_or("-")));
     if view.session.phase != Phase::Running {
@@ -214,16 +224,6 @@ fn processes(page: &mut Page, view: &InspectView) {
         page.entry("cpu", span(Duration::from_millis(usage.cpu_ms)));
         page.entry("memory", size(usage.memory_bytes));
         page.entry("count", usage.processes.to_string());
-    }
-    members(page, view);
-}
-
-fn members(page: &mut Page, view: &InspectView) {
-    for line in tree(&view.members) {
-        page.line(line);
-    }
-    for survivor in &view.session.survivors {
-        page.line(format!("still alive: {}", sanitize(&survivor.to_string())));
     }
 }
 

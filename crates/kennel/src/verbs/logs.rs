@@ -110,8 +110,7 @@ fn find_keeper(
     let folder = Path::new(&session.folder);
     let mut phase = session.phase;
     loop {
-        let keeper = foreground::connect_keeper(folder, PeerRole::Client)
-            .context("can't reach the keeper")?;
+        let keeper = foreground::connect_keeper(folder, PeerRole::Client)?;
         if keeper.is_some() || !matches!(phase, Phase::Reserved | Phase::Launching) {
             return Ok(keeper);
         }

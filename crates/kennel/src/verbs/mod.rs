@@ -40,7 +40,7 @@ pub(crate) fn asked_by(verb: &str) -> String {
     format!("kennel {verb} (user {})", rustix::process::getuid().as_raw())
 }
 
-fn called(session: &SessionView) -> &str {
+pub(crate) fn called(session: &SessionView) -> &str {
     session.name.as_deref().unwrap_or(&session.id)
 }
 

@@ -1,6 +1,5 @@
 //! `kennel worktrees`: lists worktrees of sessions, and removes kept ones.
 
-use std::fmt::Write as _;
 use std::io::{self, BufRead};
 
 use kennel_types::api::{LossesView, WorktreeLosses, WorktreesView};
@@ -63,7 +62,7 @@ fn remove(
     };
     if args.force && !args.yes && isatty(rustix::stdio::stdin()) {
         let found: WorktreeLosses = ask("GET", &format!("{path}/losses"))?;
-        print(&would_be_lost(&found))?;
+        print(&with_losses(&found, false))?;
         if !confirmed()? {
             return Err(CommandError::refused("not removed"));
         }
@@ -71,7 +70,7 @@ fn remove(
     let by = escape(&asked_by("worktrees rm"));
     let target = format!("{path}?force={}&by={by}", args.force);
     let removed: WorktreeLosses = ask("DELETE", &target)?;
-    print(&was_lost(&removed))
+    print(&with_losses(&removed, true))
 }
 
 fn confirmed() -> Result<bool, CommandError> {
@@ -81,27 +80,18 @@ fn confirmed() -> Result<bool, CommandError> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn would_be_lost(found: &WorktreeLosses) -> String {
-    with_losses(found, "nothing would be lost", "this would be lost")
-}
-
-fn was_lost(removed: &WorktreeLosses) -> String {
-    with_losses(removed, "removed; nothing was lost", "removed; this was lost")
-}
-
-fn with_losses(found: &WorktreeLosses, nothing: &str, something: &str) -> String {
+fn with_losses(found: &WorktreeLosses, removed: bool) -> String {
     let path = sanitize(&found.worktree.path);
+    let (removed, verb) = if removed { ("removed; ", "was") } else { ("", "would be") };
     match losses(&found.losses) {
-        lost if lost.is_empty() => format!("{path}: {nothing}\n"),
-        lost => format!("{path}: {something}:\n{lost}"),
+        lost if lost.is_empty() => format!("{path}: {removed}nothing {verb} lost\n"),
+        lost => format!("{path}: {removed}this {verb} lost:\n{lost}"),
     }
 }
 
 fn losses(losses: &LossesView) -> String {
     let mut out = String::new();
-    let mut line = |text: &str| {
-        let _never_fails = writeln!(out, "  {}", sanitize(text));
-    };
+    let mut line = |text: &str| out += &format!("  {}\n", sanitize(text));
     if let Some(why) = &losses.unknown {
         line(&format!("unknown (possibly everything): {why}"));
     }
@@ -215,12 +205,15 @@ mod tests {
         };
         let worktree = worktree(WorktreeState::Kept);
         assert_eq!(
-            was_lost(&WorktreeLosses { worktree: worktree.clone(), losses: lost }),
+            with_losses(&WorktreeLosses { worktree: worktree.clone(), losses: lost }, true),
             "/w/repo-0c3k5d9wq2fa: removed; this was lost:\n  3 commits are on no other branch\n      \
              commit 0123456789 a \\u{1b}[2J\n      and 2 more\n      file new.rs\n"
         );
         let nothing = WorktreeLosses { worktree, losses: LossesView::default() };
-        assert_eq!(was_lost(&nothing), "/w/repo-0c3k5d9wq2fa: removed; nothing was lost\n");
-        assert!(would_be_lost(&nothing).contains("nothing would be lost"));
+        assert_eq!(
+            with_losses(&nothing, true),
+            "/w/repo-0c3k5d9wq2fa: removed; nothing was lost\n"
+        );
+        assert!(with_losses(&nothing, false).contains("nothing would be lost"));
     }
 }

@@ -9,7 +9,7 @@ use kennel_keeper::KeeperClient;
 use kennel_keeper::protocol::{
     KeeperReport, KeeperRequest, KeeperState, LaunchStage, OUTCOME_FILE, OutcomeFile,
 };
-use kennel_pen::{HostSupport, PenName};
+use kennel_pen::{HostSupport, PenId, PenName};
 use rustix::fs::FlockOperation;
 use serde::Serialize;
 
@@ -66,7 +66,7 @@ pub(super) enum LaunchLockState {
 pub(super) struct RescuedKeeper {
     pub(super) pid: i32,
     /// Its stage; none if it does not respond.
-    pub(super) stage: Option<String>,
+    pub(super) stage: Option<&'static str>,
 }
 
 /// A pen whose keeper has died.
@@ -155,11 +155,12 @@ fn examine(folder: &Path, home: &HomeDir, trouble: &mut Vec<String>) -> RescuedS
         session.agent = session.agent.or(state.identity.map(|identity| identity.to_string()));
         session.pen = state.cgroup.map(|path| path.display().to_string());
     }
-    if session.pen.is_none() && session.is_live() {
-        let name = kennel_pen::PenId::parse(&session.id).ok();
-        let name = name.map(|session| PenName { home: home.id.clone(), session });
-        let pens =
-            name.map(|name| HostSupport::find_pens(&name).unwrap_or_default()).unwrap_or_default();
+    if session.pen.is_none()
+        && session.is_live()
+        && let Ok(id) = PenId::parse(&session.id)
+    {
+        let name = PenName { home: home.id.clone(), session: id };
+        let pens = HostSupport::find_pens(&name).unwrap_or_default();
         session.pen = pens.first().map(|path| path.display().to_string());
     }
     session
@@ -200,7 +201,7 @@ fn ask_keeper(folder: &Path) -> io::Result<(Option<RescuedKeeper>, Option<Keeper
     };
     let pid = rustix::net::sockopt::socket_peercred(&client)?.pid.as_raw_pid();
     let state = client.send(&KeeperRequest::Status).ok().and_then(|()| await_state(&client));
-    let stage = state.as_ref().map(|state| stage(state.stage).to_owned());
+    let stage = state.as_ref().map(|state| stage(state.stage));
     Ok((Some(RescuedKeeper { pid, stage }), state))
 }
 

@@ -10,7 +10,7 @@ mod process;
 
 use crate::command_prelude::*;
 use crate::connect::find_inside;
-use find::{LaunchLockState, RescueFindings, RescuedSession};
+use find::{LaunchLockState, RescueFindings, RescuedSession, StrayProcess};
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
@@ -57,28 +57,21 @@ fn text(found: &RescueFindings, ink: ColorMode) -> String {
         number => counted(number, "live session"),
     };
     out += &format!(", {} ended\n", over.len());
-    if !found.pens.is_empty() {
-        out += "\nPens without a keeper:\n";
-        for pen in &found.pens {
-            out += &format!("  {}  pids {:?}\n", pen.path, pen.pids);
-        }
-    }
-    if !found.strays.is_empty() {
-        out += "\nStrays (processes with this home's cookie but no live session):\n";
-        for stray in &found.strays {
-            out += &format!(
-                "  {}  session {}  {}\n",
-                stray.pid,
-                sanitize(&stray.session),
-                sanitize(&stray.command)
-            );
-        }
-    }
-    if !found.trouble.is_empty() {
-        out += "\nErrors:\n";
-        for trouble in &found.trouble {
-            out += &format!("  {}\n", sanitize(trouble));
-        }
+    let pens = found.pens.iter().map(|pen| format!("{}  pids {:?}", pen.path, pen.pids)).collect();
+    let stray = |stray: &StrayProcess| {
+        let (session, command) = (sanitize(&stray.session), sanitize(&stray.command));
+        format!("{}  session {session}  {command}", stray.pid)
+    };
+    let lists: [(&str, Vec<String>); 3] = [
+        ("Pens without a keeper", pens),
+        (
+            "Strays (processes with this home's cookie but no live session)",
+            found.strays.iter().map(stray).collect(),
+        ),
+        ("Errors", found.trouble.iter().map(|trouble| sanitize(trouble)).collect()),
+    ];
+    for (title, lines) in lists.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+        out += &format!("\n{title}:\n  {}\n", lines.join("\n  "));
     }
     if !live.is_empty() || !found.pens.is_empty() || !found.strays.is_empty() {
         out += "\nRun `kennel rescue --end` to end all of these.\n";
@@ -104,7 +97,7 @@ fn describe(session: &RescuedSession) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use find::{OrphanedPen, RescuedKeeper, StrayProcess};
+    use find::{OrphanedPen, RescuedKeeper};
 
     fn session(id: &str, lock: LaunchLockState) -> RescuedSession {
         RescuedSession {
@@ -131,8 +124,7 @@ mod tests {
 
     #[test]
     fn lists_everything() {
-        let keeper =
-            |stage: Option<&str>| Some(RescuedKeeper { pid: 7, stage: stage.map(Into::into) });
+        let keeper = |stage| Some(RescuedKeeper { pid: 7, stage });
         let mut running = session("a", LaunchLockState::Held);
         running.keeper = keeper(Some("running"));
         running.agent = Some("pid 8 (inode 9)".to_owned());

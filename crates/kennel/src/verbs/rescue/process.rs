@@ -32,13 +32,11 @@ pub(super) fn command(pid: i32) -> String {
     let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = text.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words = words.map(String::from_utf8_lossy).collect::<Vec<_>>();
-    if words.is_empty() {
-        return ProcessStat::read(pid)
-            .ok()
-            .flatten()
-            .map_or_else(String::new, |stat| format!("({})", stat.name));
+    if !words.is_empty() {
+        return words.join(" ");
     }
-    words.join(" ")
+    let stat = ProcessStat::read(pid).ok().flatten();
+    stat.map_or_else(String::new, |stat| format!("({})", stat.name))
 }
 
 /// Whether the process is the keeper of the session with this folder.
@@ -107,23 +105,17 @@ pub(super) fn suspend_tree(root: i32, handle: &OwnedFd) -> io::Result<Vec<(i32, 
 }
 
 fn descendants(root: i32) -> io::Result<Vec<i32>> {
-    let mut parents = Vec::new();
-    for pid in all()? {
-        if let Ok(Some(stat)) = ProcessStat::read(pid) {
-            parents.push((pid, stat.parent));
-        }
-    }
+    let parent = |pid: i32| ProcessStat::read(pid).ok().flatten().map(|stat| stat.parent);
+    let parents: Vec<_> = all()?.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let mut found = vec![root];
     let mut at = 0;
     while let Some(above) = found.get(at).copied() {
-        let below = parents.iter().filter(|(child, parent)| *parent == above && *child != above);
-        let new = below.map(|(child, _)| *child).filter(|child| !found.contains(child));
-        let new = new.collect::<Vec<_>>();
+        let below = parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid);
+        let new: Vec<_> = below.filter(|pid| !found.contains(pid)).collect();
         found.extend(new);
         at += 1;
     }
-    found.remove(0);
-    Ok(found)
+    Ok(found.split_off(1))
 }
 
 /// Opens the agent whose identity a keeper has recorded, if it lives.
