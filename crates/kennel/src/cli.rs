@@ -119,14 +119,14 @@ enum Verb {
     Attach(attach::AttachArgs),
     /// Wait until sessions have ended and exit with their exit code
     ///
-    /// Prints the exit code of each session in the given order, or `unknown`. An unknown session is
-    /// reported, and the others are still waited for. As with a shell's `wait`, the exit code is
-    /// that of the last session: 206 if that session does not exist.
+    /// Prints the exit code of each session in the given order, or `unknown`. If a session does not
+    /// exist, reports that and waits for the others. As with a shell's `wait`, the exit code is that
+    /// of the last session: 206 if that session does not exist.
     Wait(wait::WaitArgs),
     /// Stop sessions and all their processes
     ///
     /// Sends TERM to every process, and KILL after the grace period. In a session with a terminal,
-    /// processes that ignore TERM also get HUP, as interactive shells do.
+    /// processes that ignore TERM (interactive shells, for example) also get HUP.
     ///
     /// Reports for each session whether it was stopped, was already gone, or is still alive, and
     /// why. Of an adopted session, only the adopted process is ended, and only if you name the
@@ -153,11 +153,11 @@ enum Verb {
     Inspect(inspect::InspectArgs),
     /// Show the event log
     ///
-    /// Every step of every session, with the client that requested it.
+    /// Shows every step of every session, and the client that requested it.
     Events(events::EventsArgs),
     /// Remove ended sessions and their output
     ///
-    /// An adopted session is no longer tracked; its process keeps running.
+    /// Removing an adopted session stops tracking it; its process keeps running.
     Rm(rm::RmArgs),
     /// Remove all ended sessions
     Prune(prune::PruneArgs),
@@ -180,17 +180,17 @@ enum Verb {
     Forget(forget::ForgetArgs),
     /// Find and end sessions without the daemon
     ///
-    /// Uses only session folders, locks, keepers, pens and cookies: for a daemon that does not
-    /// start, or a damaged register.
+    /// Use this if the daemon does not start or the register is damaged. It needs only session
+    /// folders, locks, keepers, pens and cookies.
     Rescue(rescue::RescueArgs),
     /// Manage the daemon
     Daemon(daemon::DaemonArgs),
     /// Open the dashboard in a browser
     ///
     /// The dashboard shows sessions with their terminals and output, members, plans, worktrees,
-    /// events and settings, and can start and stop sessions.
+    /// strays and events, and can start and stop sessions.
     ///
-    /// The command prints a sign-in link that works once and for ten minutes; it signs the browser
+    /// The command prints a sign-in link that works once, within ten minutes; it signs the browser
     /// in for a week. If the daemon does not listen on TCP yet, it starts to listen on a loopback
     /// address.
     Dashboard(dashboard::DashboardArgs),
@@ -203,12 +203,12 @@ enum Verb {
     ///
     /// A flag overrides an environment variable (KENNEL_RUN_GRACE for `run --grace`), which
     /// overrides the profile, which overrides the rest of the file, which overrides the built-in
-    /// default. A switch that the configuration turns on is turned off by its --no- form, for
+    /// default. To turn off a switch that the configuration turns on, use its --no- form, for
     /// example --no-detach.
     Config(config::ConfigArgs),
     /// Check what this machine supports
     ///
-    /// Tests each kind of pen, lists what the default pen can't guarantee on this machine, and how
+    /// Tests each kind of pen. Lists what the default pen can't guarantee on this machine, and how
     /// to improve that. Exits with 1 if no pen works reliably.
     Doctor(DoctorArgs),
     /// Print a shell completion script

@@ -55,14 +55,14 @@ uses these (a session may use them, too):
 
 /// The help text of verbs about a session.
 pub(crate) const SHORT_HELP: &str = "\
-Exit codes: 0 on success; 1 if the request was refused or the session does not
-exist; 201 for an invalid command line; 202 if home or daemon can't be used;
+Exit codes: 0 on success; 1 if the request was refused or a name or id is
+unknown; 201 for an invalid command line; 202 if home or daemon can't be used;
 207 if Kennel itself failed.";
 
 /// The help text of verbs that end processes.
 pub(crate) const ENDING_HELP: &str = "\
-Exit codes: 0 on success; 1 if the request was refused or the session does not
-exist; 201 for an invalid command line; 202 if home or daemon can't be used;
+Exit codes: 0 on success; 1 if the request was refused or a name or id is
+unknown; 201 for an invalid command line; 202 if home or daemon can't be used;
 205 if a process is still alive; 207 if Kennel itself failed.";
 
 /// The help text of verbs that can't be refused.

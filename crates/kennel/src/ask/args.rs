@@ -174,7 +174,7 @@ pub(crate) struct AgentArgs {
     /// Maximum number of turns, if the agent supports such a limit
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     turns: Option<u32>,
-    /// What the agent may do without asking; in `ask`, it can't ask
+    /// What the agent may do without asking; with `kennel ask`, it can't ask
     #[arg(long, default_value = "default", value_parser = choice(PERMISSIONS))]
     permissions: Permissions,
     /// Additional argument for the agent; may be repeated

@@ -50,7 +50,7 @@ pub(crate) struct RunArgs {
     /// Kind of pen that contains the processes; `kennel doctor` tests each
     #[arg(long, default_value = "auto", value_parser = choice(PENS))]
     pub(crate) pen: PenKind,
-    /// Profile of the configuration to use
+    /// Configuration profile to use
     /// [default: $KENNEL_PROFILE, or the one that the file selects]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
@@ -86,8 +86,8 @@ pub(crate) struct ResumeArgs {
     /// Run in the background and print the id of the launch
     #[arg(short, long)]
     pub(super) detach: bool,
-    /// With -d: return when it is ready, by the check of its first run; if it
-    /// fails to become ready, return an error when all its processes are gone
+    /// With -d: return when the check of its first run succeeds; if it doesn't
+    /// become ready, return an error when all its processes are gone
     #[arg(long)]
     pub(super) wait_ready: bool,
     /// Wait instead of failing if too many sessions are running
@@ -217,8 +217,8 @@ pub(crate) struct RetryArgs {
     /// (on-failure:N), after a delay that grows from 1 s to 5 min
     #[arg(long, value_name = "never|on-failure[:N]", default_value = "never")]
     pub(crate) restart: Restart,
-    /// Restart also if the exit status is unknown: the command may have
-    /// succeeded
+    /// Also restart if the exit status is unknown (the command may have
+    /// succeeded)
     #[arg(long)]
     pub(crate) restart_unknown: bool,
 }

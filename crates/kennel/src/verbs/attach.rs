@@ -23,8 +23,8 @@ pub(crate) struct AttachArgs {
     /// without a terminal, Ctrl-C detaches
     #[arg(long, value_name = "KEYS", default_value = DEFAULT_DETACH_KEYS, value_parser = DetachKeys::parse)]
     detach_keys: DetachKeys,
-    /// Only watch: input is ignored, and Ctrl-C detaches. Otherwise standard
-    /// input must be a terminal if the session takes input
+    /// Only watch: ignore input, and detach on Ctrl-C. Without this flag,
+    /// standard input must be a terminal if the session takes input
     #[arg(long)]
     read_only: bool,
     /// Name, id, or unique prefix of an id

@@ -22,7 +22,7 @@ pub(crate) struct StopArgs {
     /// Time between TERM and KILL [default: the session's own]
     #[arg(short = 't', long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     grace: Option<Duration>,
-    /// Allow this inside a session, which is stopped, too
+    /// Allow this inside a session; that session is stopped, too
     #[arg(long)]
     from_inside: bool,
     /// Send KILL at once

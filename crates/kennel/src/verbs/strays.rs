@@ -7,7 +7,7 @@ use crate::command_prelude::*;
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::ENDING_HELP)]
 pub(crate) struct StraysArgs {
-    /// End the strays, but not the processes outside
+    /// End the strays, but not the processes listed as `outside`
     #[arg(long)]
     end: bool,
     /// Print JSON

@@ -22,8 +22,7 @@ pub(crate) struct WorktreesArgs {
 enum WorktreesVerb {
     /// Remove kept worktrees
     ///
-    /// Without --force, only worktrees without anything of value are removed. What is lost is
-    /// printed.
+    /// Without --force, removes only worktrees that hold nothing of value. Prints what is lost.
     Rm(WorktreesRmArgs),
 }
 

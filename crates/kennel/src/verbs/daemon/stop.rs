@@ -22,7 +22,7 @@ pub(crate) struct DaemonStopArgs {
     /// Time between TERM and KILL [default: each session's own]
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     grace: Option<Duration>,
-    /// Allow this inside a session, which is stopped, too
+    /// Allow this inside a session; that session is stopped, too
     #[arg(long)]
     from_inside: bool,
 }
