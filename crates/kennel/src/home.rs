@@ -95,7 +95,7 @@ fn id(folder: &Path) -> anyhow::Result<HomeId> {
             }
         }
     }
-    bail!("{} keeps changing", path.display())
+    bail!("other processes keep replacing {}; try again", path.display())
 }
 
 fn read(path: &Path) -> anyhow::Result<Option<HomeIdFile>> {
@@ -122,7 +122,7 @@ fn parse(text: &str, inode: u64) -> anyhow::Result<HomeIdFile> {
     let id = HomeId::parse(lines.next().unwrap_or_default().trim())?;
     let line = lines.next().unwrap_or_default();
     let written = line.strip_prefix("inode ").and_then(|number| number.trim().parse::<u64>().ok());
-    let written = written.ok_or_else(|| anyhow!("its second line is {line:?}"))?;
+    let written = written.ok_or_else(|| anyhow!("invalid second line {line:?}"))?;
     Ok(if written == inode { HomeIdFile::Own(id) } else { HomeIdFile::Copied })
 }
 

@@ -75,7 +75,7 @@ fn be_yard() -> i32 {
         let resumed = resumed.transpose().context("can't take over from the previous program")?;
         let kept = std::env::var(KEPT_VARIABLE).unwrap_or_default();
         let resumed = resumed.map(|resumed| resumed.keeping(&kept)).transpose();
-        let resumed = resumed.context("can't take over what the previous program kept")?;
+        let resumed = resumed.context("can't take over the previous program's state")?;
         Ok(yard::run(YardConfig { home: home.folder, home_id: home.id, resumed })?)
     })();
     match served {

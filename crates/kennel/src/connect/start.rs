@@ -224,7 +224,7 @@ fn await_daemon(
     let mut delay = CheckDelay(FIRST_PAUSE);
     // No yard starts a daemon; the caller may try again until the deadline.
     let no_yard = || match is_up(home) {
-        false if Instant::now() >= deadline => Err(log.error("every yard exits at once")),
+        false if Instant::now() >= deadline => Err(log.error("each new yard exits at once")),
         is_up => Ok(is_up),
     };
     let yard = starter.map(|starter| starter.process.as_fd());
@@ -272,10 +272,10 @@ impl YardLog {
 
     fn error(&self, what: &str) -> CommandError {
         let lines = self.since();
-        let mut said: Vec<_> = lines.lines().collect();
-        said.dedup();
-        let said = said.iter().map(|line| format!("\n  {line}")).collect::<String>();
-        let failure = CommandError::because(exit_code::SETUP, format!("{what}{said}"));
+        let mut logged: Vec<_> = lines.lines().collect();
+        logged.dedup();
+        let logged = logged.iter().map(|line| format!("\n  {line}")).collect::<String>();
+        let failure = CommandError::because(exit_code::SETUP, format!("{what}{logged}"));
         match self.path.parent() {
             Some(folder) => failure.hint(format!("see the logs in {}", folder.display())),
             None => failure,

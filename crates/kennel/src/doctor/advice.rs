@@ -14,11 +14,11 @@ pub(crate) fn cannot(pen: Option<&str>, namespaces: bool) -> Vec<String> {
             });
             if !rustix::process::geteuid().is_root() {
                 list.push(
-                    "A set-uid program that becomes another user can't be ended; it is reported and stays owned.",
+                    "A set-uid program that becomes another user can't be ended; Kennel reports it and keeps trying.",
                 );
             }
             list.push(
-                "If Kennel and its keeper are killed at the same instant, their processes can't be found.",
+                "If a keeper and the yard are killed at the same instant, the session's processes may not be found.",
             );
             list.push("An out-of-memory kill can't be distinguished from another KILL.");
         }
@@ -35,11 +35,11 @@ pub(crate) fn advice(pens: &[Trial]) -> Vec<String> {
     let works = |kind: &str| pens.iter().any(|trial| trial.kind == kind && trial.works);
     let cgroup = match std::path::Path::new("/run/systemd/system").exists() {
         true => {
-            "For a cgroup pen, run Kennel in a delegated unit: systemd-run --user --scope -p Delegate=yes kennel run …"
+            "For a cgroup pen, run Kennel in a delegated unit: systemd-run --user --scope -p Delegate=yes kennel daemon start"
         }
         false => {
-            "For a cgroup pen, root must create a cgroup v2 folder, change the owner of it and its cgroup.procs to \
-             you, and move your shell into it."
+            "For a cgroup pen, root must create a cgroup v2 folder, make you the owner of it and its cgroup.procs, \
+             and move your shell into it."
         }
     };
     let pidns = "For --pen pidns without privileges, enable user namespaces \

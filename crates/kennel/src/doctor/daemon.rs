@@ -48,7 +48,7 @@ fn owed(sessions: &[SessionView]) -> Option<Finding> {
     let (session, owed) = stubborn.next()?;
     let count = 1 + stubborn.count();
     let text = format!(
-        "{} will be retried; session {} failed {} times: {}",
+        "{} will be retried; session {} (failed attempts: {}): {}",
         counted(count, "failed cleanup"),
         session.id,
         owed.failures,

@@ -98,7 +98,7 @@ fn session(page: &mut Page, session: &SessionView) {
     };
     page.entry_if("ready", ready);
     page.entry_if("status", reported(session).map(|report| sanitize(&report)));
-    page.entry("wanted", &session.wanted);
+    page.entry("requested", &session.wanted);
     page.entry("exit", exit_text(session.exit.as_ref()));
     for trouble in &session.trouble {
         page.entry("problem", sanitize(trouble));
@@ -283,8 +283,8 @@ fn owed(owed: &Owed) -> String {
     };
     match (owed.failures, &owed.why) {
         (0, _) => what,
-        (times, None) => format!("{what}; failed {times} times"),
-        (times, Some(why)) => format!("{what}; failed {times} times: {}", sanitize(why)),
+        (times, None) => format!("{what} (failed attempts: {times})"),
+        (times, Some(why)) => format!("{what} (failed attempts: {times}): {}", sanitize(why)),
     }
 }
 
@@ -384,7 +384,7 @@ mod tests {
             launch: LaunchView { granted: true, identity: Some("boot 1 4711 inode 5".to_owned()) },
             launches: vec![view_of_session()],
             keeper_pid: Some(4700),
-            trouble: vec!["members: no answer".to_owned()],
+            trouble: vec!["its keeper does not answer".to_owned()],
         };
         insta::assert_snapshot!(text(&view, ColorMode::Plain));
     }

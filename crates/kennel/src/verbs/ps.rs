@@ -107,7 +107,7 @@ fn notes(sessions: &[SessionView]) -> String {
         for owed in session.owed.iter().filter(|owed| owed.failures > 0) {
             let why = owed.why.as_deref().unwrap_or("unknown reason");
             notes += &format!(
-                "{id}: cleanup is pending, failed {} times: {}\n",
+                "{id}: cleanup is pending (failed attempts: {}): {}\n",
                 owed.failures,
                 sanitize(why)
             );

@@ -161,8 +161,8 @@ pub(crate) fn why(worktree: &WorktreeView) -> Option<String> {
         return Some(format!("{name} is kept: {}\n", sanitize(why)));
     }
     let why = worktree.failed_because.as_ref()?;
-    let times = counted(usize::try_from(worktree.failures).unwrap_or(usize::MAX), "time");
-    Some(format!("{name} could not be removed, failed {times}: {}\n", sanitize(why)))
+    let (failures, why) = (worktree.failures, sanitize(why));
+    Some(format!("{name} could not be removed (failed attempts: {failures}): {why}\n"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-# Names and ids of sessions, where a session is meant; fails where none is.
+# Completes names and ids of sessions where a session is expected; fails elsewhere.
 _kennel_session() {
     local cur=${COMP_WORDS[COMP_CWORD]} verb= which= at=0 many= valued= named= count=1 i word
     for ((i = 1; i < COMP_CWORD; i++)); do

@@ -1,4 +1,4 @@
-# Names and ids of sessions.
+# Completes names and ids of sessions.
 _kennel_session() {
     local -a sessions
     sessions=(${(f)"$(_call_program sessions kennel completions --sessions all 2>/dev/null)"})

@@ -15,10 +15,10 @@
     [[ $cur == '=' ]] && cur=
     [[ -n $verb && $cur != -* ]] || return 1
     ((count == at)) || { [[ -n $many ]] && ((count > at)); } || return 1
-    # No files where there is no such session.
+    # Don't fall back to file names if no session matches.
     compopt +o default +o bashdefault 2>/dev/null
     COMPREPLY=($(compgen -W "$("$1" completions --sessions "$which" 2>/dev/null)" -- "$cur"))
-    # One was meant, also if none is like it.
+    # A session was expected, even if none matches.
     return 0
 }
 

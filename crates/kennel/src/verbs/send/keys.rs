@@ -78,7 +78,8 @@ pub(super) fn bytes(word: &str, cursor: CursorKeys) -> Result<Vec<u8>, String> {
     if modifiers & CONTROL == 0 {
         text.extend(c.to_string().bytes());
     } else {
-        text.push(control(c).ok_or_else(|| format!("invalid key {word:?}"))?);
+        let invalid = || format!("invalid key {word:?}: expected for example C-c or M-x");
+        text.push(control(c).ok_or_else(invalid)?);
     }
     Ok(text)
 }
