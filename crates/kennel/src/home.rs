@@ -151,7 +151,7 @@ fn create(folder: &Path, path: &Path, id: &HomeId) -> io::Result<()> {
     }
 }
 
-/// Keeps the original's id aside and gives the copy its own, in one process at a time.
+/// Saves the original's id in [`COPIED`] and gives the copy its own, in one process at a time.
 fn replace_copy(folder: &Path, path: &Path) -> anyhow::Result<()> {
     let locked = File::open(folder)?;
     rustix::fs::flock(&locked, FlockOperation::LockExclusive)?;

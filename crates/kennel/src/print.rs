@@ -66,8 +66,8 @@ impl ColorMode {
         }
     }
 
-    pub(crate) fn paint(self, tone: TextStyle, text: &str) -> String {
-        let code = match tone {
+    pub(crate) fn paint(self, style: TextStyle, text: &str) -> String {
+        let code = match style {
             TextStyle::Plain => return text.to_owned(),
             TextStyle::Good => "32",
             TextStyle::Busy => "33",

@@ -31,8 +31,8 @@ pub(crate) fn take() {
     kennel_pen::supervisor::run_if_supervisor();
     doctor::take_trial_role();
     let code = match std::env::args_os().next().as_deref().and_then(OsStr::to_str) {
-        Some(YARD) => be_yard(),
-        Some(yard::DAEMON) => be_daemon(),
+        Some(YARD) => run_yard(),
+        Some(yard::DAEMON) => run_daemon(),
         Some(TERMINAL_GUARD) => foreground::serve_as_guard().map_or(1, |()| 0),
         _ => return,
     };
@@ -68,7 +68,7 @@ fn home() -> anyhow::Result<HomeDir> {
     HomeDir::at(folder)
 }
 
-fn be_yard() -> i32 {
+fn run_yard() -> i32 {
     let served = (|| -> anyhow::Result<YardEnd> {
         let home = home()?;
         let resumed = std::env::var(RESUME_VARIABLE).ok().map(|state| YardResume::parse(&state));
@@ -91,7 +91,7 @@ fn be_yard() -> i32 {
     }
 }
 
-fn be_daemon() -> i32 {
+fn run_daemon() -> i32 {
     let served = (|| -> anyhow::Result<_> {
         let home = home()?;
         let yard = take_stdin().context("no socket to the yard")?;

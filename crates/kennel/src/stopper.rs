@@ -26,10 +26,10 @@ impl Stopper {
     /// Requests the end, at once or with the session's grace period.
     pub(crate) fn ask(&self, now: bool, signal: i32) {
         let stopper = self.clone();
-        let asked =
+        let started =
             thread::Builder::new().name("stop".into()).spawn(move || stopper.post(now, signal));
         // Without the thread, the caller stops the keeper itself, without a recorded reason.
-        drop(asked);
+        drop(started);
     }
 
     fn post(&self, now: bool, signal: i32) {

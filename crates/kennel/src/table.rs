@@ -48,16 +48,16 @@ impl Column {
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
-    tone: TextStyle,
+    style: TextStyle,
 }
 
 impl Cell {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), tone: TextStyle::Plain }
+        Self { text: text.into(), style: TextStyle::Plain }
     }
 
-    pub(crate) fn toned(text: impl Into<String>, tone: TextStyle) -> Self {
-        Self { text: text.into(), tone }
+    pub(crate) fn styled(text: impl Into<String>, style: TextStyle) -> Self {
+        Self { text: text.into(), style }
     }
 }
 
@@ -73,15 +73,15 @@ impl TextTable {
     }
 
     /// Formats the table, no wider than this if possible.
-    pub(crate) fn text(&self, width: Option<usize>, ink: ColorMode) -> String {
+    pub(crate) fn text(&self, width: Option<usize>, color: ColorMode) -> String {
         if let Some(fewer) = self.without_spare_column(width) {
-            return fewer.text(width, ink);
+            return fewer.text(width, color);
         }
         let widths = self.widths(width);
-        let head = self.columns.iter().map(|column| Cell::toned(column.name, TextStyle::Heading));
-        let mut out = self.line(&head.collect::<Vec<_>>(), &widths, ink);
+        let head = self.columns.iter().map(|column| Cell::styled(column.name, TextStyle::Heading));
+        let mut out = self.line(&head.collect::<Vec<_>>(), &widths, color);
         for row in &self.rows {
-            out += &self.line(row, &widths, ink);
+            out += &self.line(row, &widths, color);
         }
         out
     }
@@ -124,12 +124,12 @@ impl TextTable {
         }
     }
 
-    fn line(&self, cells: &[Cell], widths: &[usize], ink: ColorMode) -> String {
+    fn line(&self, cells: &[Cell], widths: &[usize], color: ColorMode) -> String {
         let mut line = String::new();
         for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
             let text = cut(&cell.text, *width);
             let room = " ".repeat(width.saturating_sub(columns_of(&text)));
-            let painted = ink.paint(cell.tone, &text);
+            let painted = color.paint(cell.style, &text);
             let last = at + 1 == cells.len();
             line += &match (self.columns[at].right, last) {
                 (true, _) => room + &painted,
@@ -201,7 +201,7 @@ mod tests {
             vec![
                 Cell::new(id),
                 Cell::new(name),
-                Cell::toned(pid, TextStyle::Good),
+                Cell::styled(pid, TextStyle::Good),
                 Cell::new(command),
             ]
         };

@@ -1,7 +1,7 @@
 //! Hands our standard input over to the daemon before a session is requested.
 //!
-//! HTTP can't carry descriptors. Therefore it goes ahead over a separate socket, with a random
-//! ticket that the request then names.
+//! HTTP can't carry descriptors. Therefore the client first sends the descriptor over a separate
+//! socket, with a random ticket that the request then names.
 
 use std::io;
 

@@ -41,12 +41,12 @@ fn api(listen: &ListenView) -> Finding {
 /// Reports cleanup that has failed so far.
 fn owed(sessions: &[SessionView]) -> Option<Finding> {
     let ended = sessions.iter().filter(|session| session.phase >= Phase::Reaped);
-    let mut stubborn = ended.flat_map(|session| {
+    let mut failed_cleanups = ended.flat_map(|session| {
         let failed = session.owed.iter().filter(|owed| owed.failures > 0);
         failed.map(move |owed| (session, owed))
     });
-    let (session, owed) = stubborn.next()?;
-    let count = 1 + stubborn.count();
+    let (session, owed) = failed_cleanups.next()?;
+    let count = 1 + failed_cleanups.count();
     let text = format!(
         "{} will be retried; session {} (failed attempts: {}): {}",
         counted(count, "failed cleanup"),

@@ -20,13 +20,13 @@ const MIN_PROCESSES: u64 = 512;
 pub(crate) fn findings(home: Option<&HomeDir>) -> Vec<Finding> {
     // With the home's id, its daemon can clean up after a check that was killed.
     let home = home.map_or_else(HomeId::random, |home| Ok(home.id.clone()));
-    let ground = home.map(|home| HostSupport::survey(&home));
+    let host = home.map(|home| HostSupport::survey(&home));
     vec![
         kernel(),
         status_for_others(),
         child_lists(),
-        ground.as_ref().map_or_else(|_| no_random("cgroup"), cgroup),
-        ground.as_ref().map_or_else(|_| no_random("limits"), limits),
+        host.as_ref().map_or_else(|_| no_random("cgroup"), cgroup),
+        host.as_ref().map_or_else(|_| no_random("limits"), limits),
         descriptors(),
         processes(),
         terminals(),
@@ -76,8 +76,8 @@ fn no_random(name: &'static str) -> Finding {
     Finding::new(name, Bad, "can't get random bytes from the kernel")
 }
 
-fn cgroup(ground: &HostSupport) -> Finding {
-    match (cgroup_mount(), ground.cgroup()) {
+fn cgroup(host: &HostSupport) -> Finding {
+    match (cgroup_mount(), host.cgroup()) {
         (None, _) => Finding::new("cgroup", Fair, "no cgroup v2 file system is mounted"),
         (Some(mount), Ok(base)) => {
             let text = format!(
@@ -93,10 +93,10 @@ fn cgroup(ground: &HostSupport) -> Finding {
     }
 }
 
-fn limits(ground: &HostSupport) -> Finding {
+fn limits(host: &HostSupport) -> Finding {
     // Controllers that are unavailable for the same reason share a line.
     let mut missing: Vec<(Vec<&str>, String)> = Vec::new();
-    for offer in ground.limits() {
+    for offer in host.limits() {
         let name = offer.controller.name();
         let Some(why) = offer.why_not.map(short) else { continue };
         match missing.iter_mut().find(|(_, other)| *other == why) {

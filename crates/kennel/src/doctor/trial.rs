@@ -15,9 +15,9 @@ use serde::Serialize;
 
 /// The argument that identifies the command of a test.
 const TRIAL: &str = "trial-agent-of-kennel-doctor";
-const STEP: Duration = Duration::from_secs(10);
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the daemon lives if it is not ended.
-const DAEMON: Duration = Duration::from_secs(60);
+const DAEMON_LIFETIME: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Trial {
@@ -49,12 +49,12 @@ impl Trial {
 }
 
 fn try_pen(kind: PenKind, home: Option<&HomeId>) -> anyhow::Result<Duration> {
-    let soon = || Instant::now() + STEP;
+    let soon = || Instant::now() + STEP_TIMEOUT;
     let mut command = Command::new("/proc/self/exe");
     command.arg(TRIAL).folder("/");
     let home = home.cloned().map_or_else(HomeId::random, Ok)?;
     let mut launch = PenLaunch::new(PenName::random(home)?, command);
-    (launch.kind, launch.linger) = (kind, STEP);
+    (launch.kind, launch.linger) = (kind, STEP_TIMEOUT);
     let mut held = SupervisorProgram::this_one().launch(launch, soon())?.open(soon())?;
     match wait_exit(&mut held)? {
         Some(Status::Code(0)) => {}
@@ -73,7 +73,7 @@ fn try_pen(kind: PenKind, home: Option<&HomeId>) -> anyhow::Result<Duration> {
 /// Waits until the pen sees exactly the daemon. The intermediate process may exit after the
 /// command, and a process that is just being re-parented may be missing from a list.
 fn wait_for_daemon(held: &mut SupervisorHandle) -> anyhow::Result<()> {
-    let deadline = Instant::now() + STEP;
+    let deadline = Instant::now() + STEP_TIMEOUT;
     loop {
         let left = held.processes(deadline)?.into_iter().filter(|member| !member.dead).count();
         if left == 1 {
@@ -86,7 +86,7 @@ fn wait_for_daemon(held: &mut SupervisorHandle) -> anyhow::Result<()> {
 }
 
 fn wait_exit(held: &mut SupervisorHandle) -> Result<Option<Status>, SupervisorError> {
-    let deadline = Instant::now() + STEP;
+    let deadline = Instant::now() + STEP_TIMEOUT;
     loop {
         match held.next_event(deadline)? {
             Some(SupervisorEvent::Pen(PenEvent::Exited(status))) => return Ok(Some(status)),
@@ -117,9 +117,9 @@ fn leave_a_daemon() -> std::io::Result<()> {
     if let Forked::Parent(_) = fork_alone()? {
         return Ok(());
     }
-    let until = Instant::now() + DAEMON;
+    let until = Instant::now() + DAEMON_LIFETIME;
     while Instant::now() < until {
-        thread::park_timeout(DAEMON);
+        thread::park_timeout(DAEMON_LIFETIME);
     }
     Ok(())
 }

@@ -66,9 +66,9 @@ impl Guard {
 pub(crate) fn serve() -> io::Result<()> {
     let (terminal, socket) = (rustix::stdio::stdin(), rustix::stdio::stdout());
     rustix::thread::set_name(c"kennel-tty")?;
-    // A polite signal to a whole tree is not meant for the guard, which exits with its client.
-    let polite = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::PIPE];
-    kennel_sys::signals::ignore(&polite.map(Signal::as_raw))?;
+    // A signal that ends a whole tree must not end the guard, which exits with its client.
+    let ignored = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::PIPE];
+    kennel_sys::signals::ignore(&ignored.map(Signal::as_raw))?;
     let settings = tcgetattr(terminal)?;
     rustix::io::write(socket, &[READY])?;
     let mut word = [0];

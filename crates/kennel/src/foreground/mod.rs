@@ -435,7 +435,7 @@ impl<'a> ForegroundSession<'a> {
         while let Some(request) = self.outbox.front() {
             match self.keeper.send(request) {
                 Err(KeeperClientError::Full) => return,
-                // That the keeper is gone shows when its reports are read.
+                // If the keeper is gone, the next read of its reports returns that.
                 Ok(()) | Err(_) => drop(self.outbox.pop_front()),
             }
         }

@@ -19,7 +19,7 @@ use super::signals::Signals;
 use crate::poll::poll;
 
 /// How long a terminal may accept nothing before the rest of the output is discarded.
-const STUCK: Duration = Duration::from_secs(2);
+const STUCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputStart {
@@ -125,12 +125,12 @@ impl OutputCopier {
             }
             let interrupted =
                 signals.is_some_and(|signals| !matches!(signals.next_end(), Ok(None)));
-            if self.done || interrupted || (bounded && stuck_since.1.elapsed() >= STUCK) {
+            if self.done || interrupted || (bounded && stuck_since.1.elapsed() >= STUCK_TIMEOUT) {
                 return;
             }
             let mut fds = vec![PollFd::new(&self.shared.event_fd, PollFlags::IN)];
             fds.extend(signals.iter().map(|signals| PollFd::new(*signals, PollFlags::IN)));
-            if poll(&mut fds, bounded.then(|| stuck_since.1 + STUCK)).is_err() {
+            if poll(&mut fds, bounded.then(|| stuck_since.1 + STUCK_TIMEOUT)).is_err() {
                 return;
             }
         }

@@ -13,7 +13,7 @@ use crate::command_prelude::*;
 
 const SPINNER: [&str; 4] = ["|", "/", "-", "\\"];
 
-pub(super) fn list(plans: &[PlanView], width: Option<usize>, ink: ColorMode) -> String {
+pub(super) fn list(plans: &[PlanView], width: Option<usize>, color: ColorMode) -> String {
     if plans.is_empty() {
         return "no plans; run one with `kennel plan run FILE`\n".to_owned();
     }
@@ -31,13 +31,13 @@ pub(super) fn list(plans: &[PlanView], width: Option<usize>, ink: ColorMode) -> 
         table.row(vec![
             Cell::new(plan.id.clone()),
             Cell::new(sanitize(&plan.name)),
-            Cell::toned(status(plan.state), tone(plan.state)),
+            Cell::styled(status(plan.state), style(plan.state)),
             Cell::new(format!("{done}/{}", agents().count())),
             Cell::new(plan.created_at.clone()),
             Cell::new(plan.why.as_deref().map_or_else(String::new, sanitize)),
         ]);
     }
-    table.text(width, ink)
+    table.text(width, color)
 }
 
 fn status(status: PlanStatus) -> &'static str {
@@ -51,7 +51,7 @@ fn status(status: PlanStatus) -> &'static str {
     }
 }
 
-fn tone(status: PlanStatus) -> TextStyle {
+fn style(status: PlanStatus) -> TextStyle {
     match status {
         PlanStatus::Running | PlanStatus::Succeeded => TextStyle::Good,
         PlanStatus::Failed | PlanStatus::TimedOut => TextStyle::Bad,

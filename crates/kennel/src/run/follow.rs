@@ -12,12 +12,12 @@ use crate::foreground::{
 };
 use crate::session_outcome::{self, SessionOutcome};
 use crate::stopper::Stopper;
-use crate::verbs::called;
+use crate::verbs::label;
 
 /// How long the daemon may take to record an end that the keeper has reported.
-const RECORD: Duration = Duration::from_secs(5);
+const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long it may take if it has a worktree to examine and remove.
-const WORKTREE: Duration = Duration::from_secs(60);
+const WORKTREE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Follows our session and returns the exit code.
 pub(super) fn follow(
@@ -56,7 +56,7 @@ pub(super) fn follow(
             if shown {
                 start_line(false);
             }
-            let name = called(session);
+            let name = label(session);
             print_message(&format!(
                 "detached from {name}, which keeps running; `kennel attach {name}` returns to it"
             ));
@@ -111,8 +111,8 @@ fn settle(
     outcome: Option<&Outcome>,
     signals: &Signals,
 ) -> (Vec<String>, Result<u8, CommandError>) {
-    let patience = if session.spec.worktree.is_some() { WORKTREE } else { RECORD };
-    let deadline = outcome.map(|_| Instant::now() + patience);
+    let timeout = if session.spec.worktree.is_some() { WORKTREE_TIMEOUT } else { RECORD_TIMEOUT };
+    let deadline = outcome.map(|_| Instant::now() + timeout);
     let recorded = await_record(daemon, &session.id, deadline, signals);
     let notices = match &recorded {
         Ok(Some(settled)) => session_outcome::notices(settled),

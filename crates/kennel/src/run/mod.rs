@@ -27,7 +27,7 @@ pub(crate) use create::{asked_by, parent};
 
 pub(crate) fn run(home: &HomeDir, args: &RunArgs) -> Result<u8, CommandError> {
     ready::check(args.ready.wait_ready, args.detach)?;
-    ready::check_sign(args.ready.wait_ready, &args.ready.ready)?;
+    ready::require_check(args.ready.wait_ready, &args.ready.ready)?;
     let launch = PendingLaunch::new(home, args).map_err(CommandError::setup)?;
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let (detach, wait_ready) = (args.detach, args.ready.wait_ready);
@@ -46,7 +46,7 @@ pub(crate) fn resume(home: &HomeDir, args: &ResumeArgs) -> Result<u8, CommandErr
         true => named,
         false => daemon.session(&named.session).map_err(refused)?,
     };
-    ready::check_sign(args.wait_ready, &latest.spec.ready)?;
+    ready::require_check(args.wait_ready, &latest.spec.ready)?;
     let launch = PendingLaunch::resume(home, args, &latest).map_err(CommandError::setup)?;
     let (detach, wait_ready) = (args.detach, args.wait_ready);
     let mode = RunMode { detach, wait_ready, detach_keys: &args.detach_keys };

@@ -5,7 +5,7 @@ use std::path::Path;
 use kennel_keeper::protocol::PeerRole;
 use kennel_types::Phase;
 
-use super::{called, ended_text, refuse_adopted};
+use super::{ended_text, label, refuse_adopted};
 use crate::command_prelude::*;
 use crate::foreground::{
     self, DEFAULT_DETACH_KEYS, DetachKeys, ForegroundEnd, ForegroundRole, ForegroundSession,
@@ -51,7 +51,7 @@ pub(crate) fn attach(daemon: &DaemonClient, args: &AttachArgs) -> Result<u8, Com
             true => "; input is sent line by line",
             false => " and takes no input",
         };
-        let name = called(&session);
+        let name = label(&session);
         print_message(&format!("{name} has no terminal{input}; press Ctrl-C to detach"));
     }
     let own = own.filter(|_| terminal);
@@ -82,7 +82,7 @@ pub(crate) fn attach(daemon: &DaemonClient, args: &AttachArgs) -> Result<u8, Com
             if own_terminal {
                 start_line(false);
             }
-            print_message(&format!("detached from {}, which keeps running", called(&session)));
+            print_message(&format!("detached from {}, which keeps running", label(&session)));
             Ok(match left {
                 ForegroundEnd::Signalled(signal) => exit_code::of_signal(signal),
                 _ => 0,
@@ -104,7 +104,7 @@ fn refuse_other_input(session: &SessionView, read_only: bool) -> Result<(), Comm
     if read_only || !session.spec.stdin || isatty(rustix::stdio::stdin()) {
         return Ok(());
     }
-    let name = called(session);
+    let name = label(session);
     let text = format!("standard input is not a terminal, and {name} would read it to its end");
     let hint = format!(
         "to send piped input, use `kennel send {name} -`; to watch, use `kennel logs -f {name}` or `kennel attach --read-only`"
@@ -113,7 +113,7 @@ fn refuse_other_input(session: &SessionView, read_only: bool) -> Result<(), Comm
 }
 
 fn not_running(session: &SessionView) -> CommandError {
-    let id = called(session);
+    let id = label(session);
     let state = match session.phase {
         Phase::Cleaned | Phase::Reaped => {
             format!("it has ended ({})", ended_text(session.exit.as_ref()))

@@ -43,7 +43,7 @@ pub(crate) fn config(config: &Config, args: &ConfigArgs) -> Result<u8, CommandEr
     match &args.verb {
         ConfigVerb::Show(args) => {
             let settings = config.settings(ProfileChoice::Selected(args.profile.as_deref()))?;
-            let json = for_programs(&settings);
+            let json = json_view(&settings);
             print::json_or_text(args.json, &json, || text(&settings, ColorMode::of_stdout()))
         }
         ConfigVerb::Path => {
@@ -83,7 +83,7 @@ fn rows(settings: &Settings) -> Vec<(String, Option<String>, Option<&ConfigSetti
     KEYS.iter().map(row).collect()
 }
 
-fn text(settings: &Settings, ink: ColorMode) -> String {
+fn text(settings: &Settings, color: ColorMode) -> String {
     let file = match &settings.location {
         Some(location) if settings.exists => location.path.display().to_string(),
         Some(location) => format!("{} (does not exist)", location.path.display()),
@@ -96,17 +96,17 @@ fn text(settings: &Settings, ink: ColorMode) -> String {
     let columns = ["KEY", "VALUE", "FROM"].map(Column::whole);
     let mut table = TextTable::new(&columns);
     for (name, value, set) in rows(settings) {
-        let (tone, from) = match set {
+        let (style, from) = match set {
             Some(set) => (TextStyle::Plain, set.origin.to_string()),
             None => (TextStyle::Faint, "default".to_owned()),
         };
         let value = value.map_or("-".to_owned(), |value| sanitize(&value));
-        table.row(vec![Cell::toned(name, tone), Cell::toned(value, tone), Cell::toned(from, tone)]);
+        table.row([name, value, from].map(|text| Cell::styled(text, style)).into());
     }
-    format!("file     {file}\nprofile  {}\n\n{}", sanitize(&profile), table.text(None, ink))
+    format!("file     {file}\nprofile  {}\n\n{}", sanitize(&profile), table.text(None, color))
 }
 
-fn for_programs(settings: &Settings) -> Value {
+fn json_view(settings: &Settings) -> Value {
     let origin = |set: Option<&ConfigSetting>| match set.map(|set| &set.origin) {
         None => json!({"kind": "built in"}),
         Some(SettingOrigin::Flag(flag)) => json!({"kind": "flag", "flag": flag}),

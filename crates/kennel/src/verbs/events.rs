@@ -37,7 +37,7 @@ fn parse_since_event(text: &str) -> Result<EventsSince, String> {
 }
 
 pub(crate) fn events(daemon: &DaemonClient, args: &EventsArgs) -> Result<u8, CommandError> {
-    let ink = ColorMode::of_stdout();
+    let color = ColorMode::of_stdout();
     let (mut since, moment) = match args.since {
         Some(EventsSince::Number(number)) => (Some(number), 0),
         Some(EventsSince::Time(moment)) => (None, moment),
@@ -65,7 +65,7 @@ pub(crate) fn events(daemon: &DaemonClient, args: &EventsArgs) -> Result<u8, Com
                     if args.json {
                         print::json_line(&event)?;
                     } else {
-                        print(&format!("{}\n", line(&event, true, ink)))?;
+                        print(&format!("{}\n", line(&event, true, color)))?;
                     }
                 }
                 // The daemon went away in the middle of a line; the next one sends the rest.
@@ -92,15 +92,15 @@ fn target(args: &EventsArgs, since: Option<u64>) -> String {
 }
 
 /// Formats an event, optionally with its session.
-pub(super) fn line(event: &EventView, with_session: bool, ink: ColorMode) -> String {
-    let tone = match event.kind.as_str() {
+pub(super) fn line(event: &EventView, with_session: bool, color: ColorMode) -> String {
+    let style = match event.kind.as_str() {
         "running" | "daemon_started" => TextStyle::Good,
         "lost" | "still_alive" | "keeper_lost" | "launch_failed" => TextStyle::Bad,
         "cleaned" => TextStyle::Faint,
         _ => TextStyle::Plain,
     };
-    let seq = ink.paint(TextStyle::Faint, &format!("{:>6}", event.seq));
-    let kind = ink.paint(tone, &format!("{:16}", event.kind));
+    let seq = color.paint(TextStyle::Faint, &format!("{:>6}", event.seq));
+    let kind = color.paint(style, &format!("{:16}", event.kind));
     let mut line = format!("{seq}  {}", event.time);
     if with_session {
         line += &format!("  {:12}", event.session.as_deref().unwrap_or("-"));

@@ -3,7 +3,7 @@
 use kennel_types::StartedBy;
 use kennel_types::api::ByRequest;
 
-use super::{asked_by, called, for_each};
+use super::{asked_by, for_each, label};
 use crate::command_prelude::*;
 
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(crate) fn forget(daemon: &DaemonClient, args: &ForgetArgs) -> Result<u8, Com
         daemon
             .execute(&session_path(&session.id, "/forget"), &ByRequest { by: asked_by("forget") })
             .map_err(|error| error.about(&session))?;
-        print(&format!("{}: {}\n", called(&session), result(&session)))
+        print(&format!("{}: {}\n", label(&session), result(&session)))
     })
 }
 

@@ -33,13 +33,13 @@ pub(crate) fn inspect(daemon: &DaemonClient, args: &InspectArgs) -> Result<u8, C
 
 struct Page {
     text: String,
-    ink: ColorMode,
+    color: ColorMode,
 }
 
 impl Page {
     fn section(&mut self, name: &str) {
         let gap = if self.text.is_empty() { "" } else { "\n" };
-        let name = self.ink.paint(TextStyle::Heading, name);
+        let name = self.color.paint(TextStyle::Heading, name);
         self.text += &format!("{gap}{name}\n");
     }
 
@@ -67,8 +67,8 @@ impl Page {
     }
 }
 
-fn text(view: &InspectView, ink: ColorMode) -> String {
-    let mut page = Page { text: String::new(), ink };
+fn text(view: &InspectView, color: ColorMode) -> String {
+    let mut page = Page { text: String::new(), color };
     session(&mut page, &view.session);
     asked(&mut page, &view.session);
     launches(&mut page, view);
@@ -78,7 +78,7 @@ fn text(view: &InspectView, ink: ColorMode) -> String {
     let due = view.session.owed.iter().filter(|owed| ended || owed.failures > 0);
     page.list("Pending cleanup", due.map(owed));
     page.list("Kept worktrees", view.session.kept.iter().filter_map(kept));
-    page.list("History", view.timeline.iter().map(|event| events::line(event, false, ink)));
+    page.list("History", view.timeline.iter().map(|event| events::line(event, false, color)));
     page.list("Unavailable", view.trouble.iter().map(|trouble| sanitize(trouble)));
     page.text
 }
@@ -342,7 +342,7 @@ mod tests {
     fn shows_the_options_that_were_set() {
         let mut session = view_of_session();
         let page_of = |session: &SessionView| {
-            let mut page = Page { text: String::new(), ink: ColorMode::Plain };
+            let mut page = Page { text: String::new(), color: ColorMode::Plain };
             asked(&mut page, session);
             page.text
         };

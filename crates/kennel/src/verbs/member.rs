@@ -123,7 +123,7 @@ fn add(daemon: &DaemonClient, args: &MemberAddArgs) -> Result<u8, CommandError> 
     Ok(0)
 }
 
-fn list(members: &[MemberView], width: Option<usize>, ink: ColorMode) -> String {
+fn list(members: &[MemberView], width: Option<usize>, color: ColorMode) -> String {
     if members.is_empty() {
         return "no members; add one with `kennel member add NAME --agent claude`\n".to_owned();
     }
@@ -138,22 +138,22 @@ fn list(members: &[MemberView], width: Option<usize>, ink: ColorMode) -> String 
     let mut table = TextTable::new(&columns);
     for member in members {
         let state = match &member.busy_with {
-            Some(session) => Cell::toned(format!("busy: {session}"), TextStyle::Good),
+            Some(session) => Cell::styled(format!("busy: {session}"), TextStyle::Good),
             None => Cell::new("idle"),
         };
         table.row(vec![
             Cell::new(sanitize(&member.name)),
             Cell::new(sanitize(&member.settings.agent)),
             state,
-            Cell::new(member.last_verdict.map_or_else(none, |kind| kind.to_string())),
-            Cell::new(used(&member.usage).unwrap_or_else(none)),
+            Cell::new(member.last_verdict.map_or_else(dash, |kind| kind.to_string())),
+            Cell::new(used(&member.usage).unwrap_or_else(dash)),
             Cell::new(sanitize(&member.cwd)),
         ]);
     }
-    table.text(width, ink)
+    table.text(width, color)
 }
 
-fn none() -> String {
+fn dash() -> String {
     "-".to_owned()
 }
 
@@ -162,13 +162,13 @@ fn details(member: &MemberView) -> String {
         ("name", sanitize(&member.name)),
         ("agent", sanitize(&member.settings.agent)),
         ("folder", sanitize(&member.cwd)),
-        ("model", member.settings.model.as_deref().map_or_else(none, sanitize)),
-        ("turns", member.settings.turns.map_or_else(none, |turns| turns.to_string())),
+        ("model", member.settings.model.as_deref().map_or_else(dash, sanitize)),
+        ("turns", member.settings.turns.map_or_else(dash, |turns| turns.to_string())),
         ("permissions", permissions(member.settings.permissions).to_owned()),
-        ("conversation", member.conversation.as_deref().map_or_else(none, sanitize)),
+        ("conversation", member.conversation.as_deref().map_or_else(dash, sanitize)),
         ("attempts", member.attempts.to_string()),
-        ("usage", used(&member.usage).unwrap_or_else(none)),
-        ("last verdict", member.last_verdict.map_or_else(none, |kind| kind.to_string())),
+        ("usage", used(&member.usage).unwrap_or_else(dash)),
+        ("last verdict", member.last_verdict.map_or_else(dash, |kind| kind.to_string())),
         ("added", member.created_at.clone()),
     ];
     if let Some(session) = &member.last_session {

@@ -40,7 +40,7 @@ pub(crate) fn asked_by(verb: &str) -> String {
     format!("kennel {verb} (user {})", rustix::process::getuid().as_raw())
 }
 
-pub(crate) fn called(session: &SessionView) -> &str {
+pub(crate) fn label(session: &SessionView) -> &str {
     session.name.as_deref().unwrap_or(&session.id)
 }
 
@@ -49,10 +49,10 @@ fn refuse_adopted(session: &SessionView, what: &str) -> Result<(), CommandError>
     if session.started_by == StartedBy::Kennel {
         return Ok(());
     }
-    let called = called(session);
-    let text = format!("session {called} is an adopted process: {what}");
+    let name = label(session);
+    let text = format!("session {name} is an adopted process: {what}");
     Err(CommandError::refused(text)
-        .hint(format!("`kennel inspect {called}` shows what is known about it")))
+        .hint(format!("`kennel inspect {name}` shows what is known about it")))
 }
 
 fn exit_text(exit: Option<&Exit>) -> String {

@@ -34,7 +34,7 @@ pub(crate) fn ps(daemon: &DaemonClient, args: &PsArgs) -> Result<u8, CommandErro
     Ok(0)
 }
 
-fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: ColorMode) -> String {
+fn text(sessions: &[SessionView], now: u64, width: Option<usize>, color: ColorMode) -> String {
     let any_reports = sessions.iter().any(|session| reported(session).is_some());
     let mut columns = vec![
         Column::whole("ID"),
@@ -51,22 +51,22 @@ fn text(sessions: &[SessionView], now: u64, width: Option<usize>, ink: ColorMode
         let faint =
             if session.phase >= Phase::Reaped { TextStyle::Faint } else { TextStyle::Plain };
         let mut row = vec![
-            Cell::toned(&session.id, faint),
+            Cell::styled(&session.id, faint),
             Cell::new(session.name.as_deref().unwrap_or("-")),
-            Cell::toned(state(session), tone(session)),
+            Cell::styled(state(session), style(session)),
             Cell::new(session.pid.map_or("-".to_owned(), |pid| pid.to_string())),
             Cell::new(timestamp::age(&session.created_at, now)),
             Cell::new(exit_text(session.exit.as_ref())),
         ];
         let report = reported(session).map_or("-".to_owned(), |report| sanitize(&report));
-        row.extend(any_reports.then(|| Cell::toned(report, faint)));
-        row.push(Cell::toned(sanitize(&command(session)), faint));
+        row.extend(any_reports.then(|| Cell::styled(report, faint)));
+        row.push(Cell::styled(sanitize(&command(session)), faint));
         table.row(row);
     }
-    table.text(width, ink) + &notes(sessions)
+    table.text(width, color) + &notes(sessions)
 }
 
-fn tone(session: &SessionView) -> TextStyle {
+fn style(session: &SessionView) -> TextStyle {
     match session.phase {
         _ if session.relaunch == RelaunchState::Pending => TextStyle::Busy,
         _ if !session.survivors.is_empty() && session.phase < Phase::Reaped => TextStyle::Bad,

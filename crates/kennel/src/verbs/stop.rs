@@ -6,7 +6,7 @@ use kennel_types::api::{StopRequest, StopResponse, StopResult};
 use kennel_types::{Phase, StartedBy};
 use rustix::process::{Resource, Rlimit};
 
-use super::{asked_by, called, ended_text};
+use super::{asked_by, ended_text, label};
 use crate::command_error::report;
 use crate::command_prelude::*;
 use crate::connect::find_inside;
@@ -80,7 +80,7 @@ fn live_sessions(daemon: &DaemonClient) -> Result<Vec<String>, CommandError> {
     let (ours, others): (Vec<_>, Vec<_>) =
         sessions.into_iter().partition(|session| session.started_by == StartedBy::Kennel);
     for session in others {
-        print_message(&format!("{}: adopted, not stopped", called(&session)));
+        print_message(&format!("{}: adopted, not stopped", label(&session)));
     }
     Ok(ours.into_iter().map(|session| session.id).collect())
 }
@@ -186,7 +186,7 @@ fn settle(
 }
 
 pub(super) fn result_line(answer: &StopResponse) -> String {
-    let session = called(&answer.session);
+    let session = label(&answer.session);
     let ended = ended_text(answer.session.exit.as_ref());
     match answer.result {
         StopResult::Stopped => {

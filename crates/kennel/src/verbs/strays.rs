@@ -38,22 +38,22 @@ fn ended_text(ended: &StraysEnded) -> String {
     list(&ended.ended, "ended") + &list(&ended.still_alive, "still alive")
 }
 
-fn text(found: &StraysView, width: Option<usize>, ink: ColorMode) -> String {
+fn text(found: &StraysView, width: Option<usize>, color: ColorMode) -> String {
     let mut out = String::new();
     if found.strays.is_empty() {
         out += "no strays\n";
     } else {
-        out += &table(&found.strays, TextStyle::Bad).text(width, ink);
+        out += &table(&found.strays, TextStyle::Bad).text(width, color);
         out += "\nRun `kennel strays --end` to end them.\n";
     }
     if !found.outside.is_empty() {
         out += "\nOutside (started for a session by another daemon; not owned by Kennel):\n";
-        out += &table(&found.outside, TextStyle::Plain).text(width, ink);
+        out += &table(&found.outside, TextStyle::Plain).text(width, color);
     }
     out
 }
 
-fn table(strays: &[StrayView], tone: TextStyle) -> TextTable {
+fn table(strays: &[StrayView], style: TextStyle) -> TextTable {
     let columns = [
         Column::number("PID"),
         Column::cut("NAME", 8),
@@ -64,7 +64,7 @@ fn table(strays: &[StrayView], tone: TextStyle) -> TextTable {
     let mut table = TextTable::new(&columns);
     for stray in strays {
         table.row(vec![
-            Cell::toned(stray.pid.to_string(), tone),
+            Cell::styled(stray.pid.to_string(), style),
             Cell::new(sanitize(&stray.name)),
             Cell::new(sanitize(&stray.session)),
             Cell::new(&stray.mark),

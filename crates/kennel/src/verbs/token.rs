@@ -121,7 +121,7 @@ fn print_secret(created: &SecretView, args: &TokenJsonArgs) -> Result<u8, Comman
     print::json_or_text(args.json, created, || format!("{}\n", created.secret))
 }
 
-fn table(tokens: &[TokenView], ink: ColorMode) -> String {
+fn table(tokens: &[TokenView], color: ColorMode) -> String {
     let columns = ["NAME", "KIND", "SCOPE", "CREATED", "EXPIRES"].map(Column::whole);
     let mut table = TextTable::new(&columns);
     for token in tokens {
@@ -143,7 +143,7 @@ fn table(tokens: &[TokenView], ink: ColorMode) -> String {
             Cell::new(time(&token.expires_at)),
         ]);
     }
-    table.text(None, ink)
+    table.text(None, color)
 }
 
 #[cfg(test)]

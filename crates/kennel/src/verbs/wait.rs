@@ -32,7 +32,7 @@ pub(crate) fn wait(daemon: &DaemonClient, args: &WaitArgs) -> Result<u8, Command
                 last = Ok(ended.len());
                 ended.push(session);
             }
-            // The others are still waited for.
+            // Keep waiting for the others.
             Err(failure) => last = Err(report(failure)),
         }
     }

@@ -115,7 +115,7 @@ fn losses(losses: &LossesView) -> String {
     out
 }
 
-fn text(found: &WorktreesView, width: Option<usize>, ink: ColorMode) -> String {
+fn text(found: &WorktreesView, width: Option<usize>, color: ColorMode) -> String {
     if found.worktrees.is_empty() {
         return "no worktrees\n".to_owned();
     }
@@ -128,16 +128,16 @@ fn text(found: &WorktreesView, width: Option<usize>, ink: ColorMode) -> String {
     ];
     let mut table = TextTable::new(&columns);
     for worktree in &found.worktrees {
-        let (state, tone) = state(worktree);
+        let (state, style) = state(worktree);
         table.row(vec![
             Cell::new(worktree.name.as_deref().unwrap_or(&worktree.session)),
-            Cell::toned(state, tone),
+            Cell::styled(state, style),
             Cell::new(sanitize(&worktree.branch)),
             Cell::new(sanitize(&worktree.path)),
             Cell::new(sanitize(&worktree.repo)),
         ]);
     }
-    let mut out = table.text(width, ink);
+    let mut out = table.text(width, color);
     let reasons: Vec<String> = found.worktrees.iter().filter_map(why).collect();
     if !reasons.is_empty() {
         out += "\n";

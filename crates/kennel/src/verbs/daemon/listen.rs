@@ -63,7 +63,7 @@ impl ListenArgs {
     }
 
     /// Makes the daemon serve the API on TCP if required. If it can't, it keeps running without.
-    pub(super) fn insist(
+    pub(super) fn open_listener(
         &self,
         home: &HomeDir,
         daemon: &DaemonClient,

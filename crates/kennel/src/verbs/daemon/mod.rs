@@ -19,7 +19,7 @@ use crate::connect::{environment, may_start};
 use crate::roles;
 
 /// How long a daemon may take to exit during a restart.
-const REPLACE: Duration = Duration::from_secs(30);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
@@ -72,7 +72,7 @@ fn start(home: &HomeDir, args: &ListenArgs) -> Result<u8, CommandError> {
         hand_over(home)?;
     }
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
-    args.insist(home, &daemon, must)?;
+    args.open_listener(home, &daemon, must)?;
     if must == ListenRequirement::IfAsked && args.listen.is_some() {
         // The next daemon gets the same address.
         hand_over(home)?;
@@ -100,14 +100,14 @@ fn restart(home: &HomeDir, args: &ListenArgs) -> Result<u8, CommandError> {
     let program = own_program()?;
     hand_over(home)?;
     daemon.execute("/v1/daemon/replace", &ReplaceRequest { program: Some(program) })?;
-    let mut retry = DaemonRetry::until(Instant::now() + REPLACE);
+    let mut retry = DaemonRetry::until(Instant::now() + EXIT_TIMEOUT);
     // If the yard dies meanwhile, only this command starts the next daemon.
     let next = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     loop {
         // For a moment neither of the two daemons may listen.
         match next.view() {
             Ok(now) if (now.pid, &now.started_at) != (before.pid, &before.started_at) => {
-                args.insist(home, &next, ListenRequirement::IfSet)?;
+                args.open_listener(home, &next, ListenRequirement::IfSet)?;
                 print(&running(&next.view()?))?;
                 return Ok(0);
             }
@@ -115,7 +115,7 @@ fn restart(home: &HomeDir, args: &ListenArgs) -> Result<u8, CommandError> {
             Ok(_) | Err(_) => {}
         }
         if !retry.another() {
-            let text = format!("daemon {} did not exit within {} s", before.pid, REPLACE.as_secs());
+            let text = format!("daemon {} did not exit within {EXIT_TIMEOUT:?}", before.pid);
             return Err(
                 CommandError::because(exit_code::INTERNAL, text).hint("see `kennel daemon logs`")
             );

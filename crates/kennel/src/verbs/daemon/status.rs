@@ -50,7 +50,7 @@ sessions   {} live, {} launches recorded
         view.total
     );
     out += &view.listen.as_ref().map(listening).unwrap_or_default();
-    out += &view.settings.as_ref().map(in_force).unwrap_or_default();
+    out += &view.settings.as_ref().map(settings_text).unwrap_or_default();
     let own = env!("CARGO_PKG_VERSION");
     if view.version != own {
         out += &format!(
@@ -71,7 +71,7 @@ fn listening(listen: &ListenView) -> String {
 }
 
 /// Formats the settings that the daemon was started with, by their names in kennel.toml.
-fn in_force(settings: &SettingsView) -> String {
+fn settings_text(settings: &SettingsView) -> String {
     let cap = |most: Option<u32>| most.map_or("unlimited".to_owned(), |most| most.to_string());
     let by_name = settings.max_live_by_name.iter().map(|(name, most)| format!("{name} = {most}"));
     let by_name = by_name.collect::<Vec<_>>().join(", ");

@@ -13,8 +13,8 @@ use super::find::{self, RescueFindings, RescuedSession};
 use super::process::{self, Killed};
 use crate::command_prelude::*;
 
-const KEEPER: Duration = Duration::from_secs(10);
-const PROCESS: Duration = Duration::from_secs(3);
+const KEEPER_TIMEOUT: Duration = Duration::from_secs(10);
+const PROCESS_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often to search for strays, since one may start another.
 const ROUNDS: usize = 10;
 
@@ -79,8 +79,8 @@ fn end_session(session: &RescuedSession, ended: &mut RescueOutcome) {
                 return;
             };
             // The yard ends its tree, or the code below does.
-            let killed =
-                process::kill(keeper, || process::keeps(keeper, folder), Instant::now() + PROCESS);
+            let deadline = Instant::now() + PROCESS_TIMEOUT;
+            let killed = process::kill(keeper, || process::keeps(keeper, folder), deadline);
             ended.note(format!("{name}: keeper {keeper}, which did not respond"), killed);
         }
     }
@@ -98,7 +98,7 @@ fn by_keeper(folder: &Path) -> Option<Vec<Survivor>> {
     }
     client.send(&KeeperRequest::Hello { version: VERSION, role: PeerRole::Client }).ok()?;
     client.send(&KeeperRequest::Kill).ok()?;
-    let deadline = Instant::now() + KEEPER;
+    let deadline = Instant::now() + KEEPER_TIMEOUT;
     loop {
         match client.receive() {
             Ok(Some((KeeperReport::Gone(_), _))) | Err(KeeperClientError::Closed) => {
@@ -119,7 +119,7 @@ fn end_pens(home: &HomeDir, ended: &mut RescueOutcome) {
     };
     for leftover in leftovers {
         let pen = format!("pen {}", leftover.path().display());
-        match leftover.end(Instant::now() + PROCESS) {
+        match leftover.end(Instant::now() + PROCESS_TIMEOUT) {
             Ok(LeftoverEnd::Removed) => ended.ended.push(pen),
             Ok(LeftoverEnd::StillAlive(pids)) => {
                 ended.still_alive.push(format!("{pen}: pids {pids:?}"));
@@ -141,13 +141,13 @@ fn end_agent(session: &RescuedSession, ended: &mut RescueOutcome) {
     match process::suspend_tree(identity.pid, &agent) {
         Ok(below) => {
             for (pid, process) in below {
-                let killed = process::kill_handle(&process, Instant::now() + PROCESS);
+                let killed = process::kill_handle(&process, Instant::now() + PROCESS_TIMEOUT);
                 ended.note(format!("{name}: pid {pid}, a descendant of its agent"), killed);
             }
         }
         Err(error) => ended.trouble.push(format!("{name}: descendants of its agent: {error}")),
     }
-    let killed = process::kill_handle(&agent, Instant::now() + PROCESS);
+    let killed = process::kill_handle(&agent, Instant::now() + PROCESS_TIMEOUT);
     ended.note(format!("{name}: agent {identity}"), killed);
 }
 
@@ -165,7 +165,7 @@ fn end_strays(home: &HomeDir, ended: &mut RescueOutcome) {
             }
             any = true;
             let is_meant = || process::session_of(stray.pid, &home.id).is_some();
-            let killed = process::kill(stray.pid, is_meant, Instant::now() + PROCESS);
+            let killed = process::kill(stray.pid, is_meant, Instant::now() + PROCESS_TIMEOUT);
             if !matches!(killed, Ok(Killed::Yes | Killed::NotThere)) {
                 given_up.push(stray.pid);
             }

@@ -17,7 +17,7 @@ use super::process;
 use crate::command_prelude::*;
 use crate::connect::nothing_listens;
 
-const ANSWER: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Everything that was found. The names of the fields are stable.
 #[derive(Debug, Default, Serialize)]
@@ -206,7 +206,7 @@ fn ask_keeper(folder: &Path) -> io::Result<(Option<RescuedKeeper>, Option<Keeper
 }
 
 fn await_state(client: &KeeperClient) -> Option<KeeperState> {
-    let deadline = Instant::now() + ANSWER;
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
     loop {
         match client.receive().ok()? {
             Some((KeeperReport::State(state), _)) => return Some(*state),

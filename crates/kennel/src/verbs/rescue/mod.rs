@@ -42,11 +42,11 @@ pub(crate) fn rescue(home: &HomeDir, args: &RescueArgs) -> Result<u8, CommandErr
     Ok(if ended.still_alive.is_empty() { 0 } else { exit_code::STILL_ALIVE })
 }
 
-fn text(found: &RescueFindings, ink: ColorMode) -> String {
+fn text(found: &RescueFindings, color: ColorMode) -> String {
     let mut out = String::new();
     let (live, over): (Vec<_>, Vec<_>) = found.sessions.iter().partition(|s| s.is_live());
     for session in &live {
-        out += &ink.paint(TextStyle::Heading, &session.id);
+        out += &color.paint(TextStyle::Heading, &session.id);
         out += &format!("  {}\n", describe(session));
         for line in &session.identity {
             out += &format!("    {}\n", sanitize(line));
