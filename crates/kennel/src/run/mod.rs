@@ -118,7 +118,7 @@ fn worktree_notes(worktree: &WorktreeSpec) -> Vec<String> {
             lines.push("the worktree does not contain the uncommitted changes of your checkout".to_owned());
         }
         None => lines.push(
-            "can't determine whether your checkout has uncommitted changes; the worktree does not contain them"
+            "can't determine whether your checkout has uncommitted changes; if it has, the worktree lacks them"
                 .to_owned(),
         ),
     }

@@ -132,7 +132,7 @@ fn post(
         match session.spec.stdin || session.phase != Phase::Running {
             true => failure,
             false => failure.hint(
-                "the session has no open standard input: start it with `kennel run -i`, or with -t for a terminal",
+                "to keep standard input open, start the session with `kennel run -i`, or with -t for a terminal",
             ),
         }
     })
