@@ -120,8 +120,8 @@ enum Verb {
     /// Wait until sessions have ended and exit with their exit code
     ///
     /// Prints the exit code of each session in the given order, or `unknown`. If a session does not
-    /// exist, reports that and waits for the others. As with a shell's `wait`, the exit code is that
-    /// of the last session: 206 if that session does not exist.
+    /// exist, reports that and waits for the others. As with a shell's `wait`, the exit code is
+    /// that of the last session: 206 if that session does not exist.
     Wait(wait::WaitArgs),
     /// Stop sessions and all their processes
     ///

@@ -36,7 +36,7 @@ enum LaunchKind {
     Resume {
         session: String,
         request: Box<ResumeRequest>,
-        /// The launch that was running before the request. The daemon returns it unless it is ending.
+        /// The launch that ran before the request. The daemon returns it unless it is ending.
         running: Option<String>,
     },
 }
