@@ -175,8 +175,8 @@ enum Verb {
     Strays(strays::StraysArgs),
     /// Give up a lost session, or stop tracking an adopted one
     ///
-    /// For a session whose end can no longer be observed. The record says that it was abandoned,
-    /// not that it ended. An adopted process keeps running.
+    /// Use this for a session whose end can no longer be observed. Kennel records it as abandoned,
+    /// not as ended. An adopted process keeps running.
     Forget(forget::ForgetArgs),
     /// Find and end sessions without the daemon
     ///
