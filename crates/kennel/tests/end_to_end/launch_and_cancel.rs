@@ -54,10 +54,10 @@ everywhere! {
     fn a_stop_reaches_a_child_that_ignores_term_after_its_agent_crashed(scene: Scene) {
         let id = scene.launch_ready(&["--linger", "1h", "--grace", "100ms"], &["ignore-term-exit"]);
         eventually("the agent has crashed", || scene.session(&id)["exit"]["code"] == 3);
-        let said = scene.call_ok(&["stop", &id]);
+        let printed = scene.call_ok(&["stop", &id]);
         // Exactly when the answer arrives.
         scene.assert_nothing_left();
-        assert!(said.contains("stopped"), "{said}");
+        assert!(printed.contains("stopped"), "{printed}");
         assert_eq!(scene.call(&["wait", &id]).code, 3);
         scene.stop_daemon();
     }

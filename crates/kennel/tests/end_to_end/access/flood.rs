@@ -30,7 +30,7 @@ fn idle_connections_lock_no_client_out() {
     }
     others_are_served(&scene, &tcp);
     // Slow ones have limited time.
-    assert!(last.iter_mut().all(ends), "slow heads are not waited for");
+    assert!(last.iter_mut().all(ends), "slow clients are disconnected");
     others_are_served(&scene, &tcp);
     scene.stop_daemon();
 }

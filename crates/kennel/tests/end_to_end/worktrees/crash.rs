@@ -1,4 +1,5 @@
-//! C3: after a kill between any two steps of creating or removing, the next daemon finds and finishes it.
+//! C3: after a kill between any two steps of creating or removing, the next daemon finds and
+//! finishes it.
 
 use std::time::Duration;
 
