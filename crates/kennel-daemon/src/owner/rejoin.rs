@@ -1,7 +1,7 @@
 //! Clients of queued sessions whose daemon was killed.
 //!
 //! ```text
-//! new daemon ──> awaited ──┬── the client returns with environment and streams ──> queued as before
+//! new daemon ──> awaited ──┬── the client returns, with its environment ──> queued as before
 //!                          └── the timeout is over ──> cancelled: the client is gone too
 //! ```
 //! A launch that is tied to a client is not stored with the yard, because the next daemon could not

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! create ── plan (nothing is made) ── admitted, record durable ── make ── launch … end ── clean up
-//!              │                                                                            │
-//!           refused                                                removed, or kept ── `worktrees rm`
+//!              │                                                                             │
+//!           refused                                   removed, or kept until `worktrees rm` ──┘
 //! ```
 
 use std::collections::HashSet;

@@ -76,7 +76,7 @@ fn old_git(scene: &Scene, answer: &str) -> Git {
 #[test]
 fn refuses_the_repository_of_another_user() {
     if !is_root() {
-        return skip("a repository of somebody else", "only root can give files away");
+        return skip("a repository of another user", "only root can give files away");
     }
     let scene = Scene::new();
     for path in [scene.repo.clone(), scene.repo.join(".git")] {

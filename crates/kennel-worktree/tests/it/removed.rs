@@ -140,8 +140,8 @@ fn removes_read_only_folders_as_another_user() {
         .gid(NOBODY)
         .output()
         .expect("started");
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+    let output_text = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && output_text.contains("1 passed"), "{output_text}");
 }
 
 #[test]
