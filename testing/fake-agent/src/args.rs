@@ -1,7 +1,7 @@
 //! The arguments of a behaviour, taken one after the other.
 //!
-//! By hand, since the forms are simple and this program must start quickly and without threads: it
-//! is started thousands of times and forks.
+//! They are parsed by hand, because the forms are simple and this program must start quickly and
+//! without threads: it is started thousands of times and forks.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -79,10 +79,11 @@ impl Args {
         self.rest.drain(..).collect()
     }
 
-    /// Refuses surplus arguments, so that a misspelt argument doesn't silently change the behaviour.
+    /// Refuses surplus arguments, so that a misspelt argument doesn't silently change the
+    /// behaviour.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.rest.front() {
-            Some(extra) => Err(self.wrong(format_args!("{extra:?} is one argument too many"))),
+            Some(extra) => Err(self.wrong(format_args!("unexpected argument {extra:?}"))),
             None => Ok(()),
         }
     }
@@ -99,7 +100,9 @@ impl Args {
     /// A number in a text.
     pub(crate) fn parse<T: FromStr>(&self, what: &str, text: &OsStr) -> Result<T, Failure> {
         let number = text.to_str().and_then(|text| text.parse().ok());
-        number.ok_or_else(|| self.wrong(format_args!("{what} {text:?} is no number that fits")))
+        number.ok_or_else(|| {
+            self.wrong(format_args!("invalid {what} {text:?}: expected a whole number in range"))
+        })
     }
 
     fn parse_seconds(&self, what: &str, text: &OsStr) -> Result<Duration, Failure> {

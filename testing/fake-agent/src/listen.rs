@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) fn socket(mut args: Args) -> Outcome {
     let (path, go) = (args.path("PATH")?, args.path("GO")?);
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::ready();
     await_file(&go)?;
     let listener = UnixListener::bind(&path)
@@ -30,7 +30,7 @@ pub(crate) fn socket(mut args: Args) -> Outcome {
 pub(crate) fn tcp(mut args: Args) -> Outcome {
     let (port, go) = (args.number("PORT")?, args.path("GO")?);
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::ready();
     await_file(&go)?;
     rest_with(bind(port)?)
@@ -40,7 +40,7 @@ pub(crate) fn tcp(mut args: Args) -> Outcome {
 pub(crate) fn http(mut args: Args) -> Outcome {
     let (port, go) = (args.number("PORT")?, args.path("GO")?);
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let listener = bind(port)?;
     presence::ready();
     let end = Instant::now() + LONGEST;
@@ -77,7 +77,7 @@ fn await_file(path: &Path) -> Result<(), Failure> {
     let end = Instant::now() + LONGEST;
     while !path.exists() {
         if Instant::now() > end {
-            let message = format!("{} did not come", path.display());
+            let message = format!("{} was not created in time", path.display());
             return Err(Failure { code: failure::TIME, message });
         }
         thread::sleep(PAUSE);

@@ -1,5 +1,5 @@
-//! What every process of every behaviour does: record itself, print `ready` when all are up, and end
-//! after a time limit.
+//! What every process of every behaviour does: record itself, print `ready` when all are up, and
+//! end after a time limit.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -38,16 +38,16 @@ impl Then {
 }
 
 /// Records this process in the file that the environment names, if any.
-pub(crate) fn enrol(role: &str) -> Result<(), Failure> {
+pub(crate) fn record_pid(role: &str) -> Result<(), Failure> {
     match std::env::var_os(PIDS_VARIABLE) {
-        Some(path) => enrol_in(&path, role),
+        Some(path) => record_pid_in(&path, role),
         None => Ok(()),
     }
 }
 
-/// Records this process in the file at `path`, for processes without an environment. Does nothing if
-/// the path is empty.
-pub(crate) fn enrol_in(path: &OsStr, role: &str) -> Result<(), Failure> {
+/// Records this process in the file at `path`, for processes without an environment. Does nothing
+/// if the path is empty.
+pub(crate) fn record_pid_in(path: &OsStr, role: &str) -> Result<(), Failure> {
     if path.is_empty() {
         return Ok(());
     }
@@ -86,7 +86,7 @@ pub(crate) fn rest() -> ! {
 
 /// Ends the process when [`LONGEST`] is over although it hangs in a read or a write.
 ///
-/// By a thread, so this is for behaviours that do not fork.
+/// It uses a thread, so this is only for behaviours that do not fork.
 pub(crate) fn limit_life() -> Result<(), Failure> {
     let watch = thread::Builder::new().spawn(|| {
         thread::sleep(LONGEST);

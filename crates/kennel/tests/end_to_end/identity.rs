@@ -177,7 +177,7 @@ fn sessions_ended_by_a_reboot_are_reported_and_not_repeated() {
         let (lock, log) = (scene.path("work/lock"), log.to_str().expect("a plain path"));
         let id = scene.launch_ready(&[], &["work", lock.to_str().expect("plain"), log]);
         kill_all(&scene);
-        scene.end_everyone();
+        scene.kill_all_processes();
         for pen in scene.pens() {
             fs::remove_dir(pen).expect("it is empty");
         }

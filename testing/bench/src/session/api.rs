@@ -104,13 +104,14 @@ impl Streams {
         Ok(Self(streams))
     }
 
-    /// Waits until all have received one event; returns how long after the event's time, in nanoseconds.
+    /// Waits until all have received one event; returns how long after the event's time, in
+    /// nanoseconds.
     fn await_event(&mut self) -> Result<Vec<u64>> {
         let deadline = Instant::now() + LONG;
         let mut arrived: Vec<Option<u64>> = vec![None; self.0.len()];
         let mut texts: Vec<Vec<u8>> = vec![Vec::new(); self.0.len()];
         while arrived.iter().any(Option::is_none) {
-            ensure!(Instant::now() < deadline, "an event did not come");
+            ensure!(Instant::now() < deadline, "no event arrived");
             let waiting: Vec<usize> =
                 (0..arrived.len()).filter(|place| arrived[*place].is_none()).collect();
             let ready: Vec<usize> = {
