@@ -3,10 +3,10 @@
 //! xtask torture --seconds N --seed S`.
 //!
 //! ```text
-//! seed ─┬─ epoch 0 ─┬─ client 0 ── ClientCall, … ──► kennel, HTTP ──┐
-//!       │           ├─ client 1 ── …                                ├─► Ledger ─► judge ─► findings
-//!       │           └─ injector ── InjectedFault, … ──► by pidfd ───┘               ▲
-//!       └─ epoch 1 …                            agents ── their notes ──────────────┘
+//! seed ─┬─ epoch 0 ─┬─ client 0 ── ClientCall, … ──► kennel, HTTP ┐
+//!       │           ├─ client 1 ── …                              ├─► Ledger ─► judge ─► findings
+//!       │           └─ injector ── InjectedFault, … ──► by pidfd ─┘               ▲
+//!       └─ epoch 1 …                            agents ── their notes ────────────┘
 //! ```
 //! The seed decides which calls and faults are drawn, not their timing. To investigate a failure,
 //! read the evidence, which is kept, and run the same plan again.

@@ -130,7 +130,7 @@ fn start(
     job: &Path,
 ) -> anyhow::Result<BootOutcome> {
     let mut machine = VirtualMachine::start(folder, image, accelerator, Some(job))?;
-    let partial_line = Instant::now();
+    let started = Instant::now();
     loop {
         let ended = machine.ended()?;
         machine.follow(print_progress)?;
@@ -139,10 +139,10 @@ fn start(
                 return Ok(BootOutcome::Ended(machine.take_output()));
             }
             Some(status) => bail!("qemu: {status}\n{}", machine.last_lines()),
-            None if machine.output.is_empty() && partial_line.elapsed() >= BOOT_TIMEOUT => {
+            None if machine.output.is_empty() && started.elapsed() >= BOOT_TIMEOUT => {
                 return Ok(BootOutcome::Silent(machine.last_lines()));
             }
-            None if partial_line.elapsed() >= RUN_TIMEOUT => {
+            None if started.elapsed() >= RUN_TIMEOUT => {
                 let minutes = RUN_TIMEOUT.as_secs() / 60;
                 bail!("not done after {minutes} minutes\n{}", machine.last_lines());
             }

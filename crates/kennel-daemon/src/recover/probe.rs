@@ -234,8 +234,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let probe = |search: LaunchProbe| async { search.run().await.probe };
         assert_eq!(probe(search(folder.path())).await, Probe::NoKeeper);
-        let is_past = LaunchProbe { rebooted: true, ..search(folder.path()) };
-        assert_eq!(probe(is_past).await, Probe::Rebooted);
+        let rebooted_probe = LaunchProbe { rebooted: true, ..search(folder.path()) };
+        assert_eq!(probe(rebooted_probe).await, Probe::Rebooted);
         drop(lock::make(folder.path(), &me()).unwrap());
         let ours = LaunchProbe { rebooted: true, ..search(folder.path()) };
         assert_eq!(probe(ours).await, Probe::NoKeeper, "the launch itself is of this boot");

@@ -153,7 +153,7 @@ async fn run(
     if tokio::time::timeout(ADOPTION_TIMEOUT, all_adopted).await.is_err() {
         tracing::warn!("some sessions have not been probed yet");
     }
-    let (leave, shutting_down) = watch::channel(false);
+    let (shutdown, shutting_down) = watch::channel(false);
     let stdin = StdinHandoff::default();
     let daemon = DaemonHandle::new(HandleParts {
         bus: bus.clone(),
@@ -177,7 +177,7 @@ async fn run(
         never = async { sockets.serve().await; std::future::pending().await } => never,
     };
     let reason = reason.map_err(|error| DaemonError::Runtime(io::Error::other(error)))?;
-    leave.send_replace(true);
+    shutdown.send_replace(true);
     if tokio::time::timeout(SHUTDOWN_TIMEOUT, sockets.serve()).await.is_err() {
         tracing::info!("some clients are still connected");
     }

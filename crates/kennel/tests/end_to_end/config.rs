@@ -128,7 +128,7 @@ fn a_wrong_file_starts_nothing() {
     let doctor = scene.call(&["doctor", "--json"]);
     let found: Value = serde_json::from_str(&doctor.stdout).expect("JSON");
     let findings = found["findings"].as_array().expect("a list");
-    let config = findings.iter().find(|one| one["id"] == "config").expect("the close is sent");
+    let config = findings.iter().find(|one| one["id"] == "config").expect("it is reported");
     assert_eq!(config["state"], "bad");
     assert!(config["found"].as_str().is_some_and(|text| text.contains("grcae")), "{config}");
 }

@@ -430,10 +430,10 @@ fn a_plan_survives_a_daemon_crash() {
         // on request.
         if reported.code == 1 && reported.stdout.contains("may have run") {
             let refused = plan_scene.call(&["resume", "research"]);
-            let goes_on = refused.code == 0;
-            assert!(goes_on || refused.stderr.contains("--replay"), "{point}: {refused:?}");
+            let resumed = refused.code == 0;
+            assert!(resumed || refused.stderr.contains("--replay"), "{point}: {refused:?}");
             let reported = plan_scene.call(&["resume", "--replay", "research"]);
-            assert!(goes_on || reported.code == 0, "{point}: {reported:?}");
+            assert!(resumed || reported.code == 0, "{point}: {reported:?}");
         } else {
             assert_eq!(reported.code, 0, "{point}: {reported:?}");
             for agent in ["code", "docs", "planner"] {

@@ -291,7 +291,7 @@ fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen()
         let child = child().expect("just seen").pid;
         running.signal("TERM");
         let code = running.wait_without_output();
-        let message = std::fs::read_to_string(&errors).expect("complaints");
+        let message = std::fs::read_to_string(&errors).expect("readable stderr");
         if pen == Pen::Cgroup {
             assert_eq!(code, 143, "{message}");
             scene.assert_nothing_left();
@@ -326,7 +326,7 @@ fn a_frozen_process_is_reported_as_alive_and_reaped_once_thawed() {
         group.freeze(frozen);
         running.signal("TERM");
         let code = running.wait_without_output();
-        let message = std::fs::read_to_string(&errors).expect("complaints");
+        let message = std::fs::read_to_string(&errors).expect("readable stderr");
         assert_eq!(code, 205, "{message}");
         assert!(message.contains(&format!("pid {frozen} ")), "{message}");
         assert!(message.contains("uninterruptible"), "{message}");
