@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::failure::Failure;
-use crate::presence::LONGEST;
+use crate::presence::MAX_LIFETIME;
 
 /// What follows the name of a behaviour on the command line.
 pub(crate) struct Args {
@@ -67,10 +67,10 @@ impl Args {
     }
 
     /// A time in seconds, or the longest that anything may live.
-    pub(crate) fn seconds_or_longest(&mut self, what: &str) -> Result<Duration, Failure> {
+    pub(crate) fn seconds_or_max(&mut self, what: &str) -> Result<Duration, Failure> {
         match self.optional() {
             Some(text) => self.parse_seconds(what, &text),
-            None => Ok(LONGEST),
+            None => Ok(MAX_LIFETIME),
         }
     }
 
@@ -108,9 +108,11 @@ impl Args {
     fn parse_seconds(&self, what: &str, text: &OsStr) -> Result<Duration, Failure> {
         let seconds: f64 = self.parse(what, text)?;
         match Duration::try_from_secs_f64(seconds) {
-            Ok(time) if time <= LONGEST => Ok(time),
-            _ => Err(self
-                .wrong(format_args!("{what} {text:?} is not between 0 and {}", LONGEST.as_secs()))),
+            Ok(time) if time <= MAX_LIFETIME => Ok(time),
+            _ => Err(self.wrong(format_args!(
+                "{what} {text:?} is not between 0 and {}",
+                MAX_LIFETIME.as_secs()
+            ))),
         }
     }
 }
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn defaults_fill_in() {
         assert_eq!(args(&[]).number_or("N", 7_u32).expect("default"), 7);
-        assert_eq!(args(&[]).seconds_or_longest("SECS").expect("default"), LONGEST);
+        assert_eq!(args(&[]).seconds_or_max("SECS").expect("default"), MAX_LIFETIME);
         assert_eq!(
             args(&["0.25"]).seconds("SECS").expect("a fraction"),
             Duration::from_millis(250)

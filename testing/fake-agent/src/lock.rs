@@ -28,7 +28,7 @@ const BETWEEN_LINES: Duration = Duration::from_millis(3);
 pub(crate) fn lock(mut args: Args) -> Outcome {
     let path = args.path("PATH")?;
     let log = args.path("LOG")?;
-    let time = args.seconds_or_longest("SECS")?;
+    let time = args.seconds_or_max("SECS")?;
     args.finish()?;
     let Some(alone) = Alone::with(&path, log)? else { return Ok(failure::COLLISION) };
     presence::ready();
@@ -93,9 +93,9 @@ pub(crate) fn alone(mut args: Args) -> Outcome {
     Ok(code)
 }
 
-/// Prints `line N`, for [`presence::LONGEST`] at most.
+/// Prints `line N`, for [`presence::MAX_LIFETIME`] at most.
 fn print_lines(count: u32) -> Outcome {
-    let longest = presence::LONGEST.as_millis() / BETWEEN_LINES.as_millis();
+    let longest = presence::MAX_LIFETIME.as_millis() / BETWEEN_LINES.as_millis();
     let count = count.min(u32::try_from(longest).unwrap_or(u32::MAX));
     for number in 0..count {
         output::print(format!("line {number}\n").as_bytes())?;

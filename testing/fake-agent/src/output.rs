@@ -118,7 +118,7 @@ pub(crate) fn lines(mut args: Args) -> Outcome {
     let code = args.number("CODE")?;
     args.finish()?;
     presence::record_pid("agent")?;
-    let deadline = Instant::now() + presence::LONGEST;
+    let deadline = Instant::now() + presence::MAX_LIFETIME;
     presence::ready();
     for number in 0..count {
         if Instant::now() > deadline {

@@ -15,12 +15,12 @@ use crate::output;
 pub(crate) const PIDS_VARIABLE: &str = "FAKE_AGENT_PIDS";
 
 /// Nothing lives longer: a test that fails to end its tree leaks it for minutes, not for days.
-pub(crate) const LONGEST: Duration = Duration::from_secs(300);
+pub(crate) const MAX_LIFETIME: Duration = Duration::from_secs(300);
 
 /// What the agent does when its tree is up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Then {
-    /// Sleeps, for [`LONGEST`] at most.
+    /// Sleeps, for [`MAX_LIFETIME`] at most.
     Rest,
     /// Ends with this code and leaves its descendants behind.
     Exit(u8),
@@ -80,16 +80,16 @@ pub(crate) fn ready() {
 
 /// Sleeps until the time limit, then ends.
 pub(crate) fn rest() -> ! {
-    thread::sleep(LONGEST);
+    thread::sleep(MAX_LIFETIME);
     process::exit(0)
 }
 
-/// Ends the process when [`LONGEST`] is over although it hangs in a read or a write.
+/// Ends the process when [`MAX_LIFETIME`] is over although it hangs in a read or a write.
 ///
 /// It uses a thread, so this is only for behaviours that do not fork.
 pub(crate) fn limit_life() -> Result<(), Failure> {
     let watch = thread::Builder::new().spawn(|| {
-        thread::sleep(LONGEST);
+        thread::sleep(MAX_LIFETIME);
         process::exit(i32::from(failure::TIME))
     });
     watch.or_fail(failure::SYSTEM, "starting a thread")?;

@@ -18,7 +18,7 @@ use signal_hook::low_level::{emulate_default_handler, raise};
 
 use crate::args::Args;
 use crate::failure::{self, Failure, OrFail as _, Outcome};
-use crate::presence::{self, LONGEST, Then};
+use crate::presence::{self, MAX_LIFETIME, Then};
 use crate::spawn::{self, Session, Up, come_up};
 
 /// The highest signal of Linux.
@@ -119,7 +119,7 @@ fn watch_over(up: &mut Up, stopped: [Pid; 2]) -> Result<Infallible, Failure> {
         .collect::<Result<Vec<_>, _>>()
         .or_fail(failure::SYSTEM, "pidfd_open")?;
     come_up(up, "watchdog")?;
-    let deadline = Instant::now() + LONGEST;
+    let deadline = Instant::now() + MAX_LIFETIME;
     for process in &stopped {
         if !ends_before(process, deadline)? {
             // Failing means that it has just ended.

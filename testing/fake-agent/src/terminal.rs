@@ -9,7 +9,7 @@ use rustix::termios::tcgetwinsize;
 use crate::args::Args;
 use crate::failure::{self, Failure, OrFail as _, Outcome};
 use crate::output;
-use crate::presence::{self, LONGEST};
+use crate::presence::{self, MAX_LIFETIME};
 
 /// How often `winsize` checks the size. It polls instead of waiting for WINCH, because a lost
 /// signal would make a test hang.
@@ -20,7 +20,7 @@ pub(crate) fn winsize(mut args: Args) -> Outcome {
     let count: u32 = args.number_or("COUNT", 1)?;
     args.finish()?;
     presence::record_pid("agent")?;
-    let deadline = Instant::now() + LONGEST;
+    let deadline = Instant::now() + MAX_LIFETIME;
     let mut size = terminal_size()?;
     print_size(size)?;
     let mut changes = 0;

@@ -324,7 +324,7 @@ fn alone_holds_its_lock_with_its_whole_tree() {
     let alone = ["alone", &lock_name, &log_name];
     let agent = Agent::start(&[&alone[..], &["with-daemon", "lines", "2", "1", "6"]].concat());
     let daemon = || agent.pids("daemon");
-    eventually("it has come to its end", || {
+    eventually("the log has its last line", || {
         fs::read_to_string(&log).is_ok_and(|log| log.ends_with(" 6\n"))
     });
     let held = |pid: i32| {

@@ -88,8 +88,8 @@ impl Bystanders {
             std::thread::sleep(Duration::from_millis(1));
         }
         let set = fs::write(LAST_PID, (pid - 1).to_string());
-        let stranger = Command::new("sleep").arg(LIFE).env_clear().spawn();
-        let (Ok(()), Ok(mut child)) = (set, stranger) else { return PidReuse::No };
+        let sleeper = Command::new("sleep").arg(LIFE).env_clear().spawn();
+        let (Ok(()), Ok(mut child)) = (set, sleeper) else { return PidReuse::No };
         if i32::try_from(child.id()) == Ok(pid) {
             let what = format!("a bystander with the former pid {pid} of {whose}");
             self.open().push(Bystander { what, child });

@@ -167,8 +167,8 @@ impl FaultInjector<'_> {
         self.ledger.open().faults.starved = true;
         thread::sleep(Duration::from_millis(ms.into()));
         for other in self.look() {
-            let kin = other.process.command.starts_with("kennel-");
-            if let (true, Some(pid)) = (kin, Pid::from_raw(other.process.pid)) {
+            let is_kennel = other.process.command.starts_with("kennel-");
+            if let (true, Some(pid)) = (is_kennel, Pid::from_raw(other.process.pid)) {
                 give_back(pid, resource, &scarce, &before);
             }
         }

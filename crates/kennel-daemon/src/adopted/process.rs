@@ -4,7 +4,7 @@
 //! Only the parent of a process can collect its exit status; a recent kernel reports it to others
 //! once the parent has done so. If the parent takes too long, the session counts as reaped although
 //! the process is still a zombie: it has ended and runs nothing, and the exit status in the event
-//! log says that its parent has not reaped it.
+//! log states that its parent has not reaped it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};

@@ -130,7 +130,7 @@ pub(crate) fn remove_worktree(git: &Git, what: OwedKind) -> (Event, Option<Strin
     point("daemon.worktree.removed");
     match removed {
         Ok(RemoveOutcome::Gone { branch }) => {
-            (Event::CleanedUp { what }, branch_stays(&record.branch, &branch))
+            (Event::CleanedUp { what }, kept_branch(&record.branch, &branch))
         }
         Ok(RemoveOutcome::Kept { why }) => {
             (Event::Kept { what, why: texts(&why).join("; ") }, None)
@@ -142,15 +142,15 @@ pub(crate) fn remove_worktree(git: &Git, what: OwedKind) -> (Event, Option<Strin
     }
 }
 
-fn branch_stays(branch: &str, fate: &BranchOutcome) -> Option<String> {
-    let why = match fate {
+fn kept_branch(branch: &str, outcome: &BranchOutcome) -> Option<String> {
+    let why = match outcome {
         BranchOutcome::NotOurs | BranchOutcome::Absent | BranchOutcome::Deleted { .. } => {
             return None;
         }
-        BranchOutcome::HasCommits => "it has commits that are on no other".to_owned(),
+        BranchOutcome::HasCommits => "it has commits that are on no other branch".to_owned(),
         BranchOutcome::InUse(at) => format!("it is checked out at {}", at.display()),
     };
-    Some(format!("the branch {branch} stays: {why}"))
+    Some(format!("the branch {branch} is kept: {why}"))
 }
 
 #[derive(Debug)]

@@ -52,8 +52,8 @@ pub(crate) enum WorktreeEvent {
         what: OwedKind,
         made: Result<CreatedWorktree, String>,
     },
-    /// The cleanup of a session has removed it, kept it, or failed. The remark says what became of
-    /// its branch.
+    /// The cleanup of a session has removed it, kept it, or failed. The remark describes what
+    /// happened to its branch.
     CleanedUp {
         session: SessionId,
         event: Event,

@@ -80,7 +80,7 @@ fn refuses_the_repository_of_another_user() {
     }
     let scene = Scene::new();
     for path in [scene.repo.clone(), scene.repo.join(".git")] {
-        chown(path, Some(65534), Some(65534)).expect("given away");
+        chown(path, Some(65534), Some(65534)).expect("owner changed");
     }
     let refused = scene.plan(&scene.repo, None).expect_err("not trusted");
     assert!(matches!(refused, PlanWorktreeError::DubiousOwner { .. }), "{refused:?}");

@@ -130,7 +130,7 @@ fn removes_read_only_folders_as_another_user() {
     let program = folder.path().join("it");
     fs::copy(std::env::current_exe().expect("a path"), &program).expect("a copy");
     for path in [folder.path(), &program] {
-        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("owner changed");
     }
     let run = Command::new(&program)
         .args(["--exact", "removed::removes_read_only_folders"])

@@ -33,7 +33,7 @@ pub(crate) fn assert_cleaned(scene: &Scene, reference: &str) {
 }
 
 everywhere! {
-    /// B1: also a third time, when all is over.
+    /// B1: also a third time, after the session has ended.
     fn a_stop_can_be_repeated_while_it_is_in_progress(scene: Scene) {
         let id = scene.launch_ready(&["--grace", "30s"], &["ignore-term", "2"]);
         let first = Running::start(scene.kennel(&["stop", &id]));

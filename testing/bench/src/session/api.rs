@@ -130,9 +130,9 @@ impl Streams {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
                 ensure!(read > 0, "a stream was closed");
                 texts[place].extend(&piece[..read]);
-                if let Some(told) = time_in(&texts[place]) {
+                if let Some(sent_ms) = time_in(&texts[place]) {
                     let now = u64::try_from(now.as_nanos())? % (DAY_MS * 1_000_000);
-                    arrived[place] = Some(now.saturating_sub(told * 1_000_000));
+                    arrived[place] = Some(now.saturating_sub(sent_ms * 1_000_000));
                 }
             }
         }

@@ -48,10 +48,10 @@ fn a_link_signs_a_browser_in_once() {
     let name = cookie.split_once('=').expect("a pair").0;
     let token = format!("{name}={}", tcp.token);
     assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &token)]).status, 401);
-    let stranger = tcp.with("GET", "/", &[]);
-    assert_eq!(stranger.status, 401);
-    assert!(stranger.body.contains("kennel dashboard"), "{}", stranger.body);
-    assert!(!stranger.body.contains(env!("CARGO_PKG_VERSION")), "{}", stranger.body);
+    let unauthenticated = tcp.with("GET", "/", &[]);
+    assert_eq!(unauthenticated.status, 401);
+    assert!(unauthenticated.body.contains("kennel dashboard"), "{}", unauthenticated.body);
+    assert!(!unauthenticated.body.contains(env!("CARGO_PKG_VERSION")), "{}", unauthenticated.body);
     scene.stop_daemon();
 }
 
