@@ -1,9 +1,9 @@
 //! Installs the real agent CLIs from npm, at pinned versions, into a folder that git ignores.
 //!
 //! Each CLI gets a folder of its own, `<workspace>/.agents/<name>-<version>/` (or below
-//! `$KENNEL_AGENTS_DIR`). An install happens in a sibling folder and is renamed into place only after
-//! the program has printed its version, so a folder of that name is always a working install: two
-//! concurrent runs, or a run that was killed, leave no incomplete install under that name.
+//! `$KENNEL_AGENTS_DIR`). An install happens in a sibling folder and is renamed into place only
+//! after the program has printed its version, so a folder of that name is always a working install:
+//! two concurrent runs, or a run that was killed, leave no incomplete install under that name.
 //!
 //! A machine without npm or without access to the registry is an ordinary outcome, not an error:
 //! [`install`] prints what is missing and why, and returns.
@@ -12,9 +12,9 @@
 //!
 //! | CLI | native part | install script |
 //! |---|---|---|
-//! | claude | `bin/claude.exe`, a stub until the script has run | **needed**: puts the platform's binary over the stub |
+//! | claude | `bin/claude.exe`, a stub until the script has run | **needed**: replaces the stub |
 //! | codex | an optional dependency of its own, found by `bin/codex.js` | none |
-//! | gemini | modules for terminals and for the keychain | only dependencies have some (one needs a compiler); it runs a tool without them |
+//! | gemini | modules for terminals and for the keychain | only of dependencies; not needed |
 //! | opencode | `bin/opencode.exe`, a stub until the script has run | **needed**, as for claude |
 //!
 //! So optional dependencies are always in, install scripts are on for two packages and off for the
@@ -144,7 +144,7 @@ impl std::str::FromStr for Agent {
 pub(crate) struct AgentInstall {
     /// The agent.
     pub(crate) agent: Agent,
-    /// Whether it can run, and if not, why.
+    /// Whether it can run, or why it can't.
     pub(crate) outcome: InstallOutcome,
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct AgentInstall {
 #[derive(Clone, Debug)]
 pub(crate) enum InstallOutcome {
     /// An earlier run has installed this program.
-    AlreadyThere(PathBuf),
+    AlreadyInstalled(PathBuf),
     /// This run has installed this program.
     Fresh(PathBuf),
     /// The program is not available.
@@ -194,11 +194,11 @@ impl fmt::Display for UnavailableReason {
 
 /// Installs each of `which` that is missing, and prints the results to stderr.
 ///
-/// Only trouble with the cache folder itself is an error. Everything that npm, the registry or a
-/// package can do wrong is an [`InstallOutcome::Unavailable`].
+/// Only a problem with the cache folder itself is an error. A failure of npm, the registry or a
+/// package is an [`InstallOutcome::Unavailable`].
 pub(crate) fn install(which: &[Agent]) -> anyhow::Result<Vec<AgentInstall>> {
     let cache = cache_dir()?;
-    fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
+    fs::create_dir_all(&cache).with_context(|| format!("can't create {}", cache.display()))?;
     sweep(&cache);
 
     let mut all = Vec::with_capacity(which.len());
@@ -206,7 +206,7 @@ pub(crate) fn install(which: &[Agent]) -> anyhow::Result<Vec<AgentInstall>> {
     for &agent in which {
         let outcome = install_one(agent, &cache, offline.as_ref())?;
         match &outcome {
-            InstallOutcome::AlreadyThere(program) => {
+            InstallOutcome::AlreadyInstalled(program) => {
                 eprintln!("agents: {agent} is at {}", program.display());
             }
             InstallOutcome::Fresh(program) => {
@@ -238,7 +238,8 @@ pub(crate) fn cache_dir() -> anyhow::Result<PathBuf> {
     std::path::absolute(dir).context("there is no working directory")
 }
 
-/// Installs `agent` unless it is installed, or an earlier agent has shown that npm or the registry is not available.
+/// Installs `agent` unless it is installed, or an earlier agent has shown that npm or the registry
+/// is not available.
 fn install_one(
     agent: Agent,
     cache: &Path,
@@ -248,7 +249,7 @@ fn install_one(
     let folder = pin.folder();
     let home = cache.join(&folder);
     if is_finished(&home) {
-        return Ok(InstallOutcome::AlreadyThere(program_in(&home, pin)));
+        return Ok(InstallOutcome::AlreadyInstalled(program_in(&home, pin)));
     }
     if let Some(why) = offline {
         return Ok(InstallOutcome::Unavailable(why.clone()));
@@ -257,7 +258,7 @@ fn install_one(
     eprintln!("agents: installing {agent} from npm ...");
     let staging = cache.join(staging_name(&folder, std::process::id()));
     remove_all(&staging)?;
-    fs::create_dir(&staging).with_context(|| format!("cannot create {}", staging.display()))?;
+    fs::create_dir(&staging).with_context(|| format!("can't create {}", staging.display()))?;
     let tried = npm_install(pin, &staging)?.and_then(|()| check(pin, &staging));
     if let Err(why) = tried {
         remove_all(&staging)?;
@@ -265,7 +266,7 @@ fn install_one(
     }
 
     fs::write(staging.join(MARKER), format!("{}@{}\n", pin.package, pin.version))
-        .with_context(|| format!("cannot write in {}", staging.display()))?;
+        .with_context(|| format!("can't write in {}", staging.display()))?;
     put_in_place(&staging, &home)?;
     Ok(InstallOutcome::Fresh(program_in(&home, pin)))
 }
@@ -294,7 +295,7 @@ fn put_in_place(staging: &Path, home: &Path) -> anyhow::Result<()> {
     // The folder exists but is not finished: something else has created it.
     remove_all(home)?;
     fs::rename(staging, home)
-        .with_context(|| format!("cannot rename {} to {}", staging.display(), home.display()))
+        .with_context(|| format!("can't rename {} to {}", staging.display(), home.display()))
 }
 
 /// Removes the incomplete installs of processes that have ended.
@@ -319,7 +320,7 @@ fn sweep(cache: &Path) {
 fn remove_all(folder: &Path) -> anyhow::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
+            Err(error).with_context(|| format!("can't remove {}", folder.display()))
         }
         _ => Ok(()),
     }
@@ -331,7 +332,7 @@ fn npm_install(pin: &AgentPin, staging: &Path) -> anyhow::Result<Result<(), Unav
     let spec = format!("{}@{}", pin.package, pin.version);
     let project = format!(r#"{{"private":true,"allowScripts":{{"{spec}":{}}}}}"#, pin.script);
     fs::write(staging.join("package.json"), project)
-        .with_context(|| format!("cannot write in {}", staging.display()))?;
+        .with_context(|| format!("can't write in {}", staging.display()))?;
     let mut npm = Command::new("npm");
     npm.arg("install")
         .arg("--prefix")
@@ -418,8 +419,8 @@ enum Ended {
 /// The output goes to a file and not through a pipe because a pipe stays open for as long as any
 /// grandchild has it.
 fn run(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Result<Ended> {
-    let out = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
-    let err = out.try_clone().context("cannot duplicate a file descriptor")?;
+    let out = File::create(log).with_context(|| format!("can't write {}", log.display()))?;
+    let err = out.try_clone().context("can't duplicate a file descriptor")?;
     let started = command.stdin(Stdio::null()).stdout(out).stderr(err).process_group(0).spawn();
     let mut child = match started {
         Ok(child) => child,
@@ -427,11 +428,11 @@ fn run(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Result<End
     };
     let deadline = Instant::now() + limit;
     loop {
-        if let Some(status) = child.try_wait().context("cannot wait for a child")? {
+        if let Some(status) = child.try_wait().context("can't wait for a child")? {
             return Ok(Ended::Exited(status));
         }
         if Instant::now() >= deadline {
-            end_group(&mut child).context("cannot end a child")?;
+            end_group(&mut child).context("can't end a child")?;
             return Ok(Ended::TimedOut);
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -458,7 +459,7 @@ fn end_group(child: &mut Child) -> io::Result<()> {
 fn read(log: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(log) {
-        // This text only explains another failure, so that an error here is ignored.
+        // This text only explains another failure, so an error here is ignored.
         file.take(1 << 20).read_to_end(&mut bytes).ok();
     }
     String::from_utf8_lossy(&bytes).trim().to_owned()

@@ -13,7 +13,8 @@ use crate::test::Skips;
 /// The benchmarks of `kennel-bench`.
 const BENCHMARKS: [&str; 4] = ["pen", "session", "ask", "api"];
 
-/// Builds the benchmarks and the programs that they run, then runs one of them with these arguments.
+/// Builds the benchmarks and the programs that they run, then runs one of them with these
+/// arguments.
 pub(crate) fn bench(arguments: &[&str]) -> anyhow::Result<()> {
     build()?;
     match arguments {

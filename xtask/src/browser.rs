@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use crate::programs::{self, Program};
 
-/// The names of complete browsers that will do.
+/// The names of suitable complete browsers.
 const COMPLETE: [&str; 4] =
     ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 /// The same engine without a user interface: a page takes a third less work.

@@ -19,7 +19,8 @@ pub(crate) fn target_folder() -> anyhow::Result<PathBuf> {
     Ok(target.to_owned())
 }
 
-/// The cargo that runs this program, in the workspace. It inherits the environment, `RUSTFLAGS` and the like included.
+/// The cargo that runs this program, in the workspace. It inherits the environment, `RUSTFLAGS` and
+/// the like included.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -27,10 +28,12 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Cargo with clippy as the compiler of the workspace: every crate is checked and compiled in one pass, which takes about
-/// half the time of `cargo clippy` and `cargo build`. A warning is an error.
+/// Cargo with clippy as the compiler of the workspace: every crate is checked and compiled in one
+/// pass, which takes about half the time of `cargo clippy` and `cargo build`. A warning is an
+/// error.
 ///
-/// All commands that use what another one has built need the same compiler, or cargo compiles everything a second time.
+/// All commands that use what another one has built need the same compiler, or cargo compiles
+/// everything a second time.
 pub(crate) fn linting_cargo(arguments: &[&str]) -> Command {
     let mut command = cargo(arguments);
     command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");

@@ -126,12 +126,13 @@ fn parse_agents(names: &[&str]) -> anyhow::Result<Vec<Agent>> {
     names.iter().map(|name| name.parse()).collect()
 }
 
-/// Returns the programs of these agents, and installs those that are missing; fails if one is not available.
+/// Returns the programs of these agents, and installs those that are missing; fails if one is not
+/// available.
 fn programs_of(wanted: &[Agent]) -> anyhow::Result<Vec<(Agent, PathBuf)>> {
     let (mut programs, mut missing) = (Vec::new(), Vec::new());
     for AgentInstall { agent, outcome } in agents::install(wanted)? {
         match outcome {
-            InstallOutcome::AlreadyThere(program) | InstallOutcome::Fresh(program) => {
+            InstallOutcome::AlreadyInstalled(program) | InstallOutcome::Fresh(program) => {
                 programs.push((agent, program));
             }
             // The reason has been printed already.

@@ -16,7 +16,8 @@ pub(crate) struct Program {
     pub(crate) packages: &'static [&'static str],
 }
 
-/// Installs those of the programs that are missing; where it can't, the error lists what to install.
+/// Installs those of the programs that are missing; where it can't, the error lists what to
+/// install.
 pub(crate) fn provide(programs: &[Program]) -> anyhow::Result<()> {
     let missing = missing(programs);
     if missing.is_empty() {

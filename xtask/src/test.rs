@@ -1,7 +1,7 @@
 //! `cargo xtask test`: one command that checks everything, on a machine with nothing but Rust.
 //!
-//! By default it runs every test in one slice of its combinations ([`Scope::Slice`]); `--full` runs all combinations, and
-//! what takes too long for every commit.
+//! By default it runs every test in one slice of its combinations ([`Scope::Slice`]); `--full` runs
+//! all combinations, and what takes too long for every commit.
 
 mod leftovers;
 mod needs;
@@ -28,7 +28,7 @@ use crate::torture;
 pub(crate) use scope::{Scope, TestRequest};
 pub(crate) use skips::Skips;
 
-/// Runs what the command line asks for.
+/// Runs the requested tests.
 pub(crate) fn run_request(request: &TestRequest) -> anyhow::Result<()> {
     let scope = match request.scope {
         Some(scope) => scope,
@@ -49,7 +49,7 @@ fn run_all(scope: Scope) -> anyhow::Result<()> {
     let mut steps = Steps::default();
     steps.run("programs", needs::provide)?;
     steps.run("format", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
-    steps.run("lints and build, and meanwhile packages", || {
+    steps.run("lints and build, with packages in parallel", || {
         concurrently(build, || packages::install(&skips))
     })?;
     let before = leftovers::find();
@@ -58,7 +58,7 @@ fn run_all(scope: Scope) -> anyhow::Result<()> {
         concurrently(|| sdk_python::check(&skips), || sdk_typescript::check(&skips))
     })?;
     steps.run("dashboard", || web::check(&skips, scope))?;
-    steps.run("torture, and meanwhile docs and doctests", || {
+    steps.run("torture, with docs and doctests in parallel", || {
         concurrently(
             || torture_for(scope),
             || {
@@ -113,15 +113,17 @@ impl Steps {
             println!("{:8.1} s  {name}", took.as_secs_f64());
         }
         let total: Duration = self.0.iter().map(|(_, took)| took).sum();
-        println!("{:8.1} s  in all", total.as_secs_f64());
+        println!("{:8.1} s  total", total.as_secs_f64());
     }
 }
 
-/// Checks and compiles everything at once, with all features: the tests and the programs that they start.
+/// Checks and compiles everything at once, with all features: the tests and the programs that they
+/// start.
 fn build() -> anyhow::Result<()> {
     let mut command = linting_cargo(&["build", "--workspace", "--all-targets", "--all-features"]);
     if needs::has_dashboard() {
-        // The tests need the dashboard, so a dashboard that can't be built is an error and not a warning.
+        // The tests need the dashboard, so a dashboard that can't be built is an error and not a
+        // warning.
         command.env("KENNEL_WEB", "require");
     }
     run(&mut command)
@@ -130,7 +132,8 @@ fn build() -> anyhow::Result<()> {
 /// How many slots for tests a core has. A test takes one or several: see `.config/nextest.toml`.
 const SLOTS: usize = 6;
 
-/// Runs the tests with nextest, or with `cargo test` where nextest is not installed. Both continue after a failure.
+/// Runs the tests with nextest, or with `cargo test` where nextest is not installed. Both continue
+/// after a failure.
 fn run_tests(skips: &Skips, scope: Scope, filter: Option<&str>) -> anyhow::Result<()> {
     let what = ["--workspace", "--all-features", "--no-fail-fast"];
     let cores = thread::available_parallelism().map_or(2, NonZero::get);
@@ -163,7 +166,8 @@ fn junit_report() -> anyhow::Result<PathBuf> {
     Ok(target_folder()?.join("nextest/suite/junit.xml"))
 }
 
-/// Runs the torture test: always with the same seed, so that a failure is caused by a change and not by the draw.
+/// Runs the torture test: always with the same seed, so that a failure is caused by a change and
+/// not by the draw.
 fn torture_for(scope: Scope) -> anyhow::Result<()> {
     let seconds = match scope {
         Scope::Slice(_) => "45",
@@ -179,7 +183,7 @@ fn explore() -> anyhow::Result<()> {
     run(&mut cargo(&[&what[..], &tests].concat()))
 }
 
-/// Runs both at the same time; fails if either fails.
+/// Runs two steps at the same time; fails if either fails.
 fn concurrently(
     first: impl FnOnce() -> anyhow::Result<()>,
     second: impl FnOnce() -> anyhow::Result<()> + Send,

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use crate::cargo::{linting_cargo, run, target_folder};
 
-/// Builds the programs with fault points, the same way as the tests do, and passes the arguments on.
+/// Builds the programs with fault points, the same way as the tests do, and passes the arguments
+/// on.
 pub(crate) fn torture(arguments: &[&str]) -> anyhow::Result<()> {
     let programs = ["-p", "kennel-torture", "-p", "fake-agent", "-p", "kennel"];
     run(&mut linting_cargo(&[&["build", "--all-features"], &programs[..]].concat()))?;

@@ -4,10 +4,10 @@
 //! recipe ── mmdebstrap ──> disk (cached) ┐
 //! cargo test --no-run ───> job disk ─────┴─ qemu ──> results ──> verdict
 //! ```
-//! The machine is a small Debian of the same release as the host (so that programs built here run there), made from the
-//! packages that the host's apt is configured for, with systemd and all controllers in cgroup v2. In it the tests of pens,
-//! keepers and limits run as root and as a user, each program in a scope with `Delegate=yes`, and those of limits also in
-//! a scope without it.
+//! The machine is a small Debian of the same release as the host (so that programs built here run
+//! there), made from the packages that the host's apt is configured for, with systemd and all
+//! controllers in cgroup v2. In it the tests of pens, keepers and limits run as root and as a user,
+//! each program in a scope with `Delegate=yes`, and those of limits also in a scope without it.
 
 mod boot;
 mod image;
@@ -35,7 +35,8 @@ const PROGRAMS: [Program; 6] = [
     Program { name: "cc", packages: &["gcc", "libc6-dev"] },
 ];
 
-/// Runs the test programs whose names, such as `kennel-pen/limits`, contain `filter`; all without one.
+/// Runs the test programs whose names, such as `kennel-pen/limits`, contain `filter`; all without
+/// one.
 pub(crate) fn run(filter: Option<&str>) -> anyhow::Result<()> {
     let begun = Instant::now();
     programs::provide(&PROGRAMS)?;
@@ -54,7 +55,7 @@ pub(crate) fn run(filter: Option<&str>) -> anyhow::Result<()> {
     let report = VmReport::read(&results);
     report.print();
     let (prepared, all) = (prepared.as_secs(), begun.elapsed().as_secs());
-    println!("{all} s in all, {prepared} s of them for the preparation");
+    println!("{all} s in total, of which {prepared} s for the preparation");
     verdict(&report, plan.len(), &folder)
 }
 

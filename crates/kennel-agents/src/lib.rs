@@ -11,7 +11,7 @@
 //!                     │                            │ bytes
 //!                     └──────> OutputReader <──────┘
 //!                                │ AgentEvent, AgentEvent, …
-//!                                └ finish(AttemptEnd) ──> FinishedAttempt: verdict, conversation, usage, answer
+//!                                └ finish(AttemptEnd) ──> FinishedAttempt: verdict, answer, …
 //! ```
 //!
 //! The verdict depends on three things: the result in the program's own format, its output streams,

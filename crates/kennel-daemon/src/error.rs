@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 /// The sender of an answer. The client may be gone; that changes nothing.
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, ApiError>>;
 
-/// Returns the value and the sender of the answer. If there is an error, that is the answer.
+/// Returns the value and the sender of the answer; an error is sent as the answer.
 pub(crate) fn or_refuse<V, T>(
     result: Result<V, ApiError>,
     answer: Answer<T>,
@@ -29,7 +29,7 @@ pub struct ApiError {
     hint: Option<String>,
 }
 
-pub(crate) const DISBELIEFS: [&str; 6] =
+pub(crate) const REPORT_REFUSAL_CODES: [&str; 6] =
     ["no_token", "unknown_session", "spent", "too_early", "foreign", "unknown_token"];
 
 /// The kinds of errors. Their codes never change.
@@ -53,8 +53,8 @@ pub enum ApiErrorKind {
     TooMany,
     /// The request is for another host.
     Misdirected,
-    /// A report is not believed, for the reason with this code.
-    Disbelief(&'static str),
+    /// The report of an agent is refused, with this code.
+    ReportRefused(&'static str),
 }
 
 impl ApiErrorKind {
@@ -76,7 +76,7 @@ impl ApiErrorKind {
             Self::Forbidden => ("forbidden", 403, "Forbidden"),
             Self::TooMany => ("too_many", 429, "Too many requests"),
             Self::Misdirected => ("misdirected", 421, "Unexpected host"),
-            Self::Disbelief(code) => (code, 403, "Report refused"),
+            Self::ReportRefused(code) => (code, 403, "Report refused"),
         }
     }
 }
@@ -107,7 +107,7 @@ impl ApiError {
     }
 
     #[must_use]
-    pub fn leaving() -> Self {
+    pub fn shutting_down() -> Self {
         Self::new(ApiErrorKind::Refused, "the daemon is shutting down")
     }
 
@@ -129,8 +129,8 @@ impl ApiError {
     }
 
     #[must_use]
-    pub fn is_disbelief(&self) -> bool {
-        matches!(self.kind, ApiErrorKind::Disbelief(_))
+    pub fn is_refused_report(&self) -> bool {
+        matches!(self.kind, ApiErrorKind::ReportRefused(_))
     }
 
     #[must_use]
@@ -170,7 +170,7 @@ impl From<FindError> for ApiError {
 impl From<AdmitError> for ApiError {
     fn from(refusal: AdmitError) -> Self {
         match refusal {
-            AdmitError::Draining => Self::leaving(),
+            AdmitError::Draining => Self::shutting_down(),
             AdmitError::IdTaken(_) => Self::internal(refusal),
             AdmitError::NameTaken { .. } => {
                 Self::conflict(refusal).hint("choose another name, or stop that session first")
@@ -201,7 +201,7 @@ impl From<ReportRefusal> for ApiError {
             ReportRefusal::Foreign(_) => "foreign",
             ReportRefusal::UnknownToken => "unknown_token",
         };
-        Self::new(ApiErrorKind::Disbelief(code), why)
+        Self::new(ApiErrorKind::ReportRefused(code), why)
     }
 }
 
@@ -276,7 +276,7 @@ mod tests {
             ReportRefusal::Foreign(name()),
             ReportRefusal::UnknownToken,
         ];
-        assert_eq!(all.map(|why| ApiError::from(why).code()), DISBELIEFS);
+        assert_eq!(all.map(|why| ApiError::from(why).code()), REPORT_REFUSAL_CODES);
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! The daemon: carries out what the core decides and keeps the register. It knows no HTTP: servers use a
-//! [`DaemonHandle`].
+//! The daemon carries out what the core decides, and keeps the register. It knows no HTTP: servers
+//! use a [`DaemonHandle`].
 //!
 //! ```text
-//! kennel-http ──> handle ──┐
-//! keepers <─sockets─> links ─┼──messages──> owner (one task, the core's World) ──> effects ──> messages
-//! yard <───socket──> link ──┘                     └──> register (one writer)
+//! kennel-http ──> handle ────┐
+//! keepers <─sockets─> links ─┼─ calls ──> owner (one task, the core's World) ──> effects ──> calls
+//! yard <───socket──> link ───┘                     └──> register (one writer)
 //! ```
-//! One task owns the state and never blocks; slow work is done by other tasks, which report with messages. The daemon may
-//! die at any instant: what it knows is in the register, in the sessions' folders and with the keepers, and the next daemon
-//! takes over from there.
+//! One task owns the state and never blocks; other tasks do the slow work and report to it. The
+//! daemon may die at any instant: what it knows is in the register, in the sessions' folders and
+//! with the keepers, and the next daemon takes over from there.
 
 mod adopted;
 mod error;

@@ -1,7 +1,7 @@
 //! The register: the durable record of sessions, members, plans and their events. All SQL is here.
 //!
 //! ```text
-//! save, log, remove ──queue──> writer ── one transaction ── WAL ── flush, if any write was durable ── replies
+//! save, log, remove ──queue──> writer ── one transaction ── WAL ── flush, if durable ── replies
 //!                                │   everything that was queued during the last commit
 //!                                └─ idle? ── checkpoint into the database
 //! events ──> read connections, which never block the writer

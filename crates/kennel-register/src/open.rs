@@ -3,7 +3,7 @@
 //! ```text
 //! missing or empty ── draft file ── renamed into place ──┐
 //! present ───────────────────────────────────────────────┴─ connect ── program, version, integrity
-//!                                                              │            └─ wrong: refused, unchanged
+//!                                                              │       └─ wrong: refused unchanged
 //!   full disk: read only, until a write finds free space ──────┴─ first write ── sessions
 //! ```
 

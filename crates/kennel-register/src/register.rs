@@ -66,8 +66,9 @@ impl Register {
     /// [`refuse_network`](crate::refuse_network) first and to hold the daemon's lock.
     ///
     /// # Errors
-    /// See [`OpenRegisterError`]; the files stay unchanged. A full disk is an error only if there is no register
-    /// yet: otherwise the sessions on record are returned, so that the daemon can still stop them.
+    /// See [`OpenRegisterError`]; the files stay unchanged. A full disk is an error only if there
+    /// is no register yet: otherwise the sessions on record are returned, so that the daemon can
+    /// still stop them.
     pub fn open(path: &Path, home_id: &str) -> Result<OpenedRegister, OpenRegisterError> {
         Self::open_observed(path, home_id, |_| {})
     }

@@ -1,9 +1,9 @@
 //! The writing thread.
 //!
 //! ```text
-//!       ┌──────────────────────────────────────────────────────────────────────────┐
-//!       v                                                                          │
-//!     wait ── command ──> collect ── durable: what is queued; else up to 50 ms ──> commit, flush, reply
+//!       ┌────────────────────────────────────────────────────────────────────┐
+//!       v                                                                    │
+//!     wait ── command ──> collect (durable: the queue; else up to 50 ms) ──> commit, flush, reply
 //!       └── idle ──> maintenance: delete old events, extend the WAL, checkpoint
 //! ```
 

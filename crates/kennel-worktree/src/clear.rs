@@ -1,7 +1,7 @@
 //! Removes the files of a worktree, so that an interrupted removal is recognized.
 //!
 //! ```text
-//! folder renamed to `….removing` ──► emptied ──► git's entry removed ──► (branch) ──► renamed folder removed
+//! renamed to `….removing` ──► emptied ──► git's entry removed ──► (branch) ──► folder removed
 //! ```
 //!
 //! The renamed folder records the decision. A partly removed worktree must not be inspected,

@@ -3,7 +3,7 @@
 //! ```text
 //! Absent ── create ──► Unfinished ──► Complete ── remove ──► BeingRemoved ──► Absent
 //!                                       │
-//!                 FolderGone, Moved, Replaced, Unregistered, …   (caused by the user or another program)
+//!                 FolderGone, Moved, Replaced, Unregistered, … (the user or another program)
 //! ```
 
 use std::ffi::OsString;

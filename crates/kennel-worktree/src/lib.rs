@@ -1,9 +1,9 @@
 //! Git worktrees for sessions: planned, recorded, created, inspected, removed.
 //!
 //! ```text
-//! WorktreePlan::new ──► WorktreeRecord (stored by the caller) ──► create ──► the session runs ──► remove
-//!    │                                                              │                              │
-//!  PlanWorktreeError                                    CreateWorktreeError          Gone, or Kept { why }
+//! WorktreePlan::new ──► WorktreeRecord (stored by caller) ──► create ──► session runs ──► remove
+//!    │                                                          │                           │
+//!  PlanWorktreeError                               CreateWorktreeError       Gone, or Kept { why }
 //! ```
 //!
 //! Everything after the plan needs only the [`WorktreeRecord`], may be repeated any number of

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use kennel_pen::{Command, EndOutcome, Pen, StdStream, StdStreams};
 
 /// How long a tree may take to start.
-const COMING_UP: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the path of the fake agent: beside this program, where cargo puts both.
 pub(crate) fn path() -> Result<PathBuf> {
@@ -36,13 +36,13 @@ pub(crate) fn launch_other(pen: &mut Pen, program: PathBuf, args: &[&str]) -> Re
         stdout: StdStream::Pipe,
         stderr: StdStream::Inherit,
     });
-    let ends = pen.launch(command)?.open(Instant::now() + COMING_UP)?;
+    let ends = pen.launch(command)?.open(Instant::now() + START_TIMEOUT)?;
     let stdout = ends.stdout.context("its output was asked for")?;
     let mut word = [0; 6];
     std::fs::File::from(stdout)
         .read_exact(&mut word)
-        .with_context(|| format!("{args:?} did not come up"))?;
-    ensure!(&word == b"ready\n", "{args:?} did not come up");
+        .with_context(|| format!("{args:?} did not start"))?;
+    ensure!(&word == b"ready\n", "{args:?} did not start");
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! Compares the resources of a process before and after thousands of launches: they should not grow.
+//! Compares the resources of a process before and after thousands of launches: they should not
+//! grow.
 
 use std::fs;
 
@@ -14,12 +15,13 @@ use crate::{machine, sweep};
 
 /// Launches before the first snapshot, to fill caches.
 const WARM_UP: usize = 500;
-/// How much the anonymous memory may grow and still count as flat: one step by which the allocator extends its
-/// heap, so that a leak of thirteen bytes in each of 10,000 launches shows. (The rest of the resident memory
-/// is the program's file, which the kernel maps page by page when code runs for the first time.)
+/// How much the anonymous memory may grow and still count as flat: one step by which the allocator
+/// extends its heap, so that a leak of thirteen bytes in each of 10,000 launches shows. (The rest
+/// of the resident memory is the program's file, which the kernel maps page by page when code runs
+/// for the first time.)
 const SLACK_KILOBYTES: u64 = 128;
 
-/// PenSection D.
+/// Section D.
 pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     let launches = if run.quick { "1000" } else { "10000" };
     println!("D. before and after {launches} launches of /bin/true in one process");

@@ -18,7 +18,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// How long a bomb runs at its full size.
 const SETTLING: Duration = Duration::from_millis(20);
 
-/// PenSection E.
+/// Section E.
 pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     agent::path()?;
     let mut contenders = Vec::new();

@@ -28,7 +28,7 @@ const LONG: Duration = Duration::from_secs(60);
 /// How long to wait once a tree is complete, so that all of its processes sleep.
 const SETTLING: Duration = Duration::from_millis(20);
 
-/// PenSection B.
+/// Section B.
 pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     agent::path()?;
     let turns = if run.quick { 9 } else { 41 };
@@ -74,7 +74,7 @@ pub(crate) fn job(home: &HomeId, shape: &str, way: &str) -> Result<WorkerJob> {
     let (support, home) = (HostSupport::survey(home), home.clone());
     Ok(Box::new(move || {
         let mut pen = Pen::create(&support, PenName::random(home.clone())?, kind)?;
-        shape.bring_up(&mut pen)?;
+        shape.start(&mut pen)?;
         std::thread::sleep(SETTLING);
         let figures = if by_hand { end_by_hand(&pen)? } else { end(&mut pen)? };
         agent::clean_up(pen)?;
@@ -101,7 +101,7 @@ impl TreeShape {
     }
 
     /// Starts the whole tree in the pen.
-    fn bring_up(self, pen: &mut Pen) -> Result<()> {
+    fn start(self, pen: &mut Pen) -> Result<()> {
         match self {
             Self::Wide => agent::launch(pen, &["setsid", PROCESSES]),
             Self::Deep => {

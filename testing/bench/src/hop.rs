@@ -1,5 +1,5 @@
-//! Ends a process that keeps forking and exiting: its pid is gone before a reader of the pid can use it, and
-//! `cgroup.kill` has been observed to miss one.
+//! Ends a process that keeps forking and exiting: its pid is gone before a reader of the pid can
+//! use it, and `cgroup.kill` has been observed to miss one.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::worker::{Contender, Rounds, interleave};
 /// How long the end may take before it counts as failed.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// PenSection C.
+/// Section C.
 pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     agent::path()?;
     let turns = if run.quick { 5 } else { 100 };
@@ -41,7 +41,8 @@ pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     Ok(())
 }
 
-/// Returns the job; its figures are the time, whether the pen was empty, and the time of the launch.
+/// Returns the job; its figures are the time, whether the pen was empty, and the time of the
+/// launch.
 pub(crate) fn job(home: &HomeId) -> Result<WorkerJob> {
     let (support, home) = (HostSupport::survey(home), home.clone());
     let mut round = 0;

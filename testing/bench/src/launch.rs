@@ -44,7 +44,7 @@ pub(crate) fn title(word: &str) -> &str {
     known.map_or(word, |(_, title)| title)
 }
 
-/// PenSection A.
+/// Section A.
 pub(crate) fn section(run: &mut PenBench) -> Result<()> {
     let turns = if run.quick { 50 } else { 400 };
     let rounds = Rounds { warm_up: 100, turns, batch: 10 };

@@ -1,8 +1,8 @@
 //! Benchmarks of Kennel: `kennel-bench pen|session|ask|api [--quick] [SECTION...]`.
 //!
-//! Every figure is a median with its ratio to a peer or to a raw floor, measured in the same run. They take turns in
-//! a changing order, so that noise affects all alike. For pens each contender has its own process ([`worker`]), since
-//! a pen owns all children of its process.
+//! Every figure is a median with its ratio to a peer or to a raw floor, measured in the same run.
+//! They take turns in a changing order, so that noise affects all alike. For pens each contender
+//! has its own process ([`worker`]), since a pen owns all children of its process.
 //!
 //! A target that is not met is not a failure: the exit code is 0 unless the benchmark itself fails.
 

@@ -48,8 +48,8 @@ impl Stack {
     }
 }
 
-/// Starts `/bin/true` with an empty environment in `cgroup`, as `vfork` does: in the caller's memory,
-/// with the caller suspended until the exec. Returns its pidfd.
+/// Starts `/bin/true` with an empty environment in `cgroup`, as `vfork` does: in the caller's
+/// memory, with the caller suspended until the exec. Returns its pidfd.
 pub(crate) fn vfork_true(cgroup: Option<BorrowedFd<'_>>, stack: &mut Stack) -> io::Result<OwnedFd> {
     let argv = [TRUE.as_ptr(), ptr::null()];
     let env: [*const c_char; 1] = [ptr::null()];
@@ -65,11 +65,11 @@ pub(crate) fn vfork_true(cgroup: Option<BorrowedFd<'_>>, stack: &mut Stack) -> i
         ..CloneArgs::default()
     };
     let result: isize;
-    // SAFETY: in the caller this is one system call with valid arguments, which outlive it. The child
-    // has the same registers except rax (0) and rsp (a stack of its own, borrowed by us until the call
-    // returns, that is until the child has left our memory). It makes two system calls with what lies
-    // in r12 to r14 (valid, since we are suspended meanwhile) and touches no memory itself: it either
-    // becomes another program or ends. Nothing is returned to in the child.
+    // SAFETY: in the caller this is one system call with valid arguments, which outlive it. The
+    // child has the same registers except rax (0) and rsp (a stack of its own, borrowed by us until
+    // the call returns, that is until the child has left our memory). It makes two system calls
+    // with what lies in r12 to r14 (valid, since we are suspended meanwhile) and touches no memory
+    // itself: it either becomes another program or ends. Nothing is returned to in the child.
     unsafe {
         asm!(
             "syscall",

@@ -42,8 +42,9 @@ impl Samples {
         self.percentile(50)
     }
 
-    /// Returns the ratio to the other: the median of the ratios of the turns, each of which compares values that were
-    /// measured at nearly the same time. The machine may be slower in one minute than in another.
+    /// Returns the ratio to the other: the median of the ratios of the turns, each of which
+    /// compares values that were measured at nearly the same time. The machine may be slower in one
+    /// minute than in another.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of at most minutes")]
     pub(crate) fn ratio_to(&self, other: &Self) -> f64 {
         let pairs = self.turns.iter().zip(&other.turns);

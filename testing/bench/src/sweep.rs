@@ -1,5 +1,5 @@
-//! Removes what a failed worker leaves behind: its processes become children of this program, which is a
-//! subreaper, and its cgroups contain the home id of this run.
+//! Removes what a failed worker leaves behind: its processes become children of this program, which
+//! is a subreaper, and its cgroups contain the home id of this run.
 
 use std::fs;
 use std::path::PathBuf;

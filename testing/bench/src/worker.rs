@@ -1,9 +1,10 @@
-//! A process of its own for each contender, and turns for all of them.
+//! Runs each contender in its own process, and lets them take turns.
 //!
-//! A pen owns all children of its process, and a peer's threads, handlers or memory should not weigh
-//! on another. So this program starts itself once for each contender; such a worker does as many
-//! rounds as a line on its standard input requests, and answers with a line of figures for each.
-//! It ends when its input does, so it never outlives the program that started it by more than a turn.
+//! A pen owns all children of its process, and a peer's threads, handlers or memory should not
+//! weigh on another. So this program starts itself once for each contender; such a worker does as
+//! many rounds as a line on its standard input requests, and answers with a line of figures for
+//! each. It ends when its input does, so it never outlives the program that started it by more than
+//! a turn.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -31,17 +32,17 @@ impl Contender {
     }
 }
 
-/// How often, and how many at a time.
+/// How many turns there are, and how many rounds each turn has.
 #[derive(Clone, Copy)]
 pub(crate) struct Rounds {
-    /// Rounds that come before all others and don't count.
+    /// Rounds before all others, which don't count.
     pub(crate) warm_up: usize,
     pub(crate) turns: usize,
     /// Rounds in each turn.
     pub(crate) batch: usize,
 }
 
-/// What was measured of one contender: the samples of each figure that its job gives.
+/// The measurements of one contender: the samples of each figure that its job returns.
 pub(crate) struct Measured {
     pub(crate) name: String,
     pub(crate) figures: Vec<Samples>,
@@ -76,7 +77,7 @@ pub(crate) fn interleave(
     workers.into_iter().map(|worker| worker.finish(rounds.batch)).collect()
 }
 
-/// The numbers below some count, in an order that differs from call to call but not from run to run.
+/// The numbers below a count, in an order that differs from call to call but not from run to run.
 pub(crate) struct Shuffled {
     order: Vec<usize>,
     state: u64,
@@ -118,7 +119,7 @@ impl Worker {
             .args(&contender.job)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // An interrupt from the terminal ends us; a worker should finish its round and clean up.
+            // An interrupt from the terminal ends this program; a worker must finish its round.
             .process_group(0)
             .spawn()
             .context("starting a worker")?;
@@ -171,7 +172,7 @@ impl Drop for Worker {
     }
 }
 
-/// The life of a worker.
+/// Runs a worker.
 pub(crate) fn serve(words: &[String]) -> Result<()> {
     let (home, words) = words.split_first().context("no home")?;
     let mut job = job::build(&HomeId::parse(home)?, words)?;
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everyone_has_a_turn_in_every_order() {
+    fn every_contender_has_a_turn_in_every_order() {
         let mut shuffled = Shuffled::new(5);
         for _ in 0..100 {
             let mut order = shuffled.next().to_vec();

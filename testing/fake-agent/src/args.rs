@@ -1,7 +1,7 @@
 //! The arguments of a behaviour, taken one after the other.
 //!
-//! By hand, since the forms are simple and this program must start quickly and without threads: it
-//! is started thousands of times and forks.
+//! They are parsed by hand, because the forms are simple and this program must start quickly and
+//! without threads: it is started thousands of times and forks.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::failure::Failure;
-use crate::presence::LONGEST;
+use crate::presence::MAX_LIFETIME;
 
 /// What follows the name of a behaviour on the command line.
 pub(crate) struct Args {
@@ -67,10 +67,10 @@ impl Args {
     }
 
     /// A time in seconds, or the longest that anything may live.
-    pub(crate) fn seconds_or_longest(&mut self, what: &str) -> Result<Duration, Failure> {
+    pub(crate) fn seconds_or_max(&mut self, what: &str) -> Result<Duration, Failure> {
         match self.optional() {
             Some(text) => self.parse_seconds(what, &text),
-            None => Ok(LONGEST),
+            None => Ok(MAX_LIFETIME),
         }
     }
 
@@ -79,10 +79,11 @@ impl Args {
         self.rest.drain(..).collect()
     }
 
-    /// Refuses surplus arguments, so that a misspelt argument doesn't silently change the behaviour.
+    /// Refuses surplus arguments, so that a misspelt argument doesn't silently change the
+    /// behaviour.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.rest.front() {
-            Some(extra) => Err(self.wrong(format_args!("{extra:?} is one argument too many"))),
+            Some(extra) => Err(self.wrong(format_args!("unexpected argument {extra:?}"))),
             None => Ok(()),
         }
     }
@@ -99,15 +100,19 @@ impl Args {
     /// A number in a text.
     pub(crate) fn parse<T: FromStr>(&self, what: &str, text: &OsStr) -> Result<T, Failure> {
         let number = text.to_str().and_then(|text| text.parse().ok());
-        number.ok_or_else(|| self.wrong(format_args!("{what} {text:?} is no number that fits")))
+        number.ok_or_else(|| {
+            self.wrong(format_args!("invalid {what} {text:?}: expected a whole number in range"))
+        })
     }
 
     fn parse_seconds(&self, what: &str, text: &OsStr) -> Result<Duration, Failure> {
         let seconds: f64 = self.parse(what, text)?;
         match Duration::try_from_secs_f64(seconds) {
-            Ok(time) if time <= LONGEST => Ok(time),
-            _ => Err(self
-                .wrong(format_args!("{what} {text:?} is not between 0 and {}", LONGEST.as_secs()))),
+            Ok(time) if time <= MAX_LIFETIME => Ok(time),
+            _ => Err(self.wrong(format_args!(
+                "{what} {text:?} is not between 0 and {}",
+                MAX_LIFETIME.as_secs()
+            ))),
         }
     }
 }
@@ -133,7 +138,7 @@ mod tests {
     #[test]
     fn defaults_fill_in() {
         assert_eq!(args(&[]).number_or("N", 7_u32).expect("default"), 7);
-        assert_eq!(args(&[]).seconds_or_longest("SECS").expect("default"), LONGEST);
+        assert_eq!(args(&[]).seconds_or_max("SECS").expect("default"), MAX_LIFETIME);
         assert_eq!(
             args(&["0.25"]).seconds("SECS").expect("a fraction"),
             Duration::from_millis(250)

@@ -3,21 +3,21 @@
 //! # How a bomb keeps its bound
 //!
 //! Up to MAX processes, each of which forks whenever fewer live. The count must not become wrong
-//! when one is killed at any moment, so it can't rely on anything that a process has to return. Here
-//! each process holds one of MAX names of abstract sockets: a name can be bound once, and the kernel
-//! frees it when its holder dies. A name is bound before the fork that needs it, so there is never a
-//! process without one.
+//! when one is killed at any moment, so it can't rely on anything that a process has to return.
+//! Here each process holds one of MAX names of abstract sockets: a name can be bound once, and the
+//! kernel frees it when its holder dies. A name is bound before the fork that needs it, so there is
+//! never a process without one.
 //!
 //! Processes that are ending may exceed the bound: their names are freed before their pids.
 //!
 //! # What makes it hard to end
 //!
 //! Every process, not just a parent, replaces every other that dies, so there is no order in which
-//! to end them. They also end by themselves: one that has lived for some
-//! milliseconds, has no children and finds no place for any exits, and another takes its place, so a
-//! list of pids is out of date before it is read to its end. (Those with children stay. Orphans would be
-//! reaped by another process, and zombies that accumulate there would exceed any bound.) Since
-//! a process exits only if all places are taken, they never die out. The agent itself stays: its end
+//! to end them. They also end by themselves: a process exits when it has lived for some
+//! milliseconds, has no children and finds no free name for one. Another process takes its name, so
+//! a list of pids is out of date before it is read to its end. (Processes with children stay:
+//! another process would have to reap the orphans, and zombies there could exceed any bound.) Since
+//! a process exits only if all names are taken, they never die out. The agent itself stays: its end
 //! would end the session.
 
 use std::io;
@@ -35,7 +35,7 @@ use crate::failure::{self, Failure, OrFail as _, Outcome};
 use crate::presence;
 use crate::spawn::Session;
 
-/// No test needs more, and a machine shared with other tests bears no more.
+/// No test needs more, and a machine shared with other tests can't run more.
 const MOST: u32 = 4096;
 
 /// How many names a process tries before it pauses. Few, because all processes try at once.
@@ -57,7 +57,7 @@ pub(crate) fn bomb(mut args: Args, sessions: Sessions) -> Outcome {
     }
     args.finish()?;
     let deadline = Instant::now() + time;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let bomb =
         Bomb { places: Places::new(max), pause: pause(max), life: life(max), sessions, deadline };
     let mut own = bomb.places.take_any(max)?.ok_or_else(|| Failure {
@@ -66,25 +66,25 @@ pub(crate) fn bomb(mut args: Args, sessions: Sessions) -> Outcome {
     })?;
     let result = bomb.explode(&mut own);
     let code = result.map_or_else(|failure| failure.report(), |()| 0);
-    // In place of a return, which would drop the name while the process is still there.
+    // Exits instead of returning, which would free the name while the process still exists.
     process::exit(i32::from(code))
 }
 
-/// How long a process waits when it could do nothing. Longer if there are more, so that all together
-/// try equally often: enough to fill a gap before a scan of `/proc` is complete.
+/// How long a process waits when it could do nothing. Longer if there are more, so that all
+/// together try equally often: enough to fill a gap before a scan of `/proc` is complete.
 fn pause(processes: u32) -> Duration {
     let pause = Duration::from_micros(20) * processes;
     pause.clamp(Duration::from_micros(200), Duration::from_millis(20))
 }
 
 /// How long a process lives at least. Longer if there are more, so that new ones come at the same
-/// rate, about one in a millisecond: some come while a list is read, yet most of those on it are still
-/// there, and the machine stays usable for the supervisor that ends the bomb.
+/// rate, about one in a millisecond: some come while a list is read, yet most of those on it are
+/// still there, and the machine stays usable for the supervisor that ends the bomb.
 fn life(processes: u32) -> Duration {
     Duration::from_millis(processes.into()).max(Duration::from_millis(10))
 }
 
-/// What every process of a bomb has in common.
+/// The settings that all processes of a bomb share.
 struct Bomb {
     places: Places,
     pause: Duration,
@@ -94,10 +94,10 @@ struct Bomb {
 }
 
 impl Bomb {
-    /// Runs each process. A forked child continues in the middle of it, like its parent: all are equal,
-    /// except that the agent prints `ready` and stays.
+    /// Runs each process. A forked child continues in the middle of it, like its parent: all are
+    /// equal, except that the agent prints `ready` and stays.
     ///
-    /// `own` is the place of the process. The caller keeps it, since it has to be held to the last.
+    /// `own` is the name of the process. The caller keeps it, because it must be held to the end.
     fn explode(&self, own: &mut UnixDatagram) -> Result<(), Failure> {
         let mut role = Role::Agent { ready_due: true };
         while Instant::now() < self.deadline {
@@ -111,7 +111,7 @@ impl Bomb {
                 }
                 None if !has_children && self.is_old(&role) => break,
                 None => {
-                    role.say_ready_once();
+                    role.print_ready_once();
                     thread::sleep(self.pause);
                 }
             }
@@ -135,7 +135,7 @@ impl Bomb {
         if matches!(self.sessions, Sessions::Own) {
             Session::Own.enter()?;
         }
-        presence::enrol("bomb")?;
+        presence::record_pid("bomb")?;
         let born = Instant::now();
         Ok(Role::Descendant { born })
     }
@@ -154,7 +154,7 @@ enum Role {
 
 impl Role {
     /// The agent, and only once: all places are taken.
-    fn say_ready_once(&mut self) {
+    fn print_ready_once(&mut self) {
         if let Role::Agent { ready_due } = self
             && std::mem::take(ready_due)
         {
@@ -176,7 +176,7 @@ fn reap_the_dead() -> bool {
 
 /// The names that bound the number of processes.
 struct Places {
-    /// What the names of this bomb, and of no other, begin with.
+    /// The prefix of the names of this bomb, and of no other.
     prefix: String,
     count: u32,
 }
@@ -211,7 +211,7 @@ impl Places {
     }
 }
 
-/// A number that differs between processes and between calls; it need not be a good one.
+/// Returns a number that differs between processes and between calls; its quality does not matter.
 fn chance() -> u32 {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos();
     let mixed = (now ^ process::id().rotate_left(16)).wrapping_mul(0x9E37_79B1);
@@ -223,12 +223,12 @@ pub(crate) fn hop(mut args: Args) -> Outcome {
     let time = args.seconds("SECS")?;
     args.finish()?;
     let deadline = Instant::now() + time;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::ready();
     while Instant::now() < deadline {
         match fork_alone() {
             Ok(Forked::Parent(_)) => return Ok(0),
-            Ok(Forked::Child) => presence::enrol("hop")?,
+            Ok(Forked::Child) => presence::record_pid("hop")?,
             // A limit on processes: the former generations are still ending.
             Err(_) => thread::sleep(Duration::from_micros(100)),
         }

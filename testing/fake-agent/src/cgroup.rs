@@ -16,15 +16,16 @@ pub(crate) fn move_self(mut args: Args) -> Outcome {
     let target = args.path("PATH")?;
     args.finish()?;
     enter(&target)?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     Then::Rest.go()
 }
 
-/// `move-cgroup-child PATH`: neither the cgroup nor the session nor the environment shows its owner.
+/// `move-cgroup-child PATH`: neither the cgroup nor the session nor the environment shows its
+/// owner.
 pub(crate) fn move_child(mut args: Args) -> Outcome {
     let target = args.path("PATH")?;
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let mut up = Up::new()?;
     spawn::fork(&mut up, |up| {
         Session::Own.enter()?;
@@ -42,7 +43,7 @@ pub(crate) fn nest(mut args: Args) -> Outcome {
         return Err(args.wrong(format_args!("NAME {name:?} is not a plain name")));
     }
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let outer = own_folder()?.join(name);
     let inner = outer.join("inner");
     fs::create_dir_all(&inner).or_fail(failure::CGROUP, format_args!("making {inner:?}"))?;
@@ -92,7 +93,8 @@ fn own_folder() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Where the cgroup `own` is, if this line of `mountinfo` is of a cgroup2 file system that shows it.
+/// Where the cgroup `own` is, if this line of `mountinfo` is of a cgroup2 file system that shows
+/// it.
 fn folder_below(line: &str, own: &str) -> Option<PathBuf> {
     let (mount, file_system) = line.split_once(" - ")?;
     if file_system.split(' ').next()? != "cgroup2" {
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn minds_the_root_and_the_escapes() {
+    fn handles_the_root_and_escapes() {
         let line = r"41 31 0:38 /a /my\040cgroups rw shared:3 - cgroup2 none rw";
         assert_eq!(folder_below(line, "/a/b"), Some("/my cgroups/b".into()));
         assert_eq!(folder_below(line, "/other"), None);
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_over_other_file_systems() {
+    fn ignores_other_file_systems() {
         let line = "22 27 0:21 / /proc rw,relatime - proc proc rw";
         assert_eq!(folder_below(line, "/"), None);
     }

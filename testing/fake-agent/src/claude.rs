@@ -1,9 +1,11 @@
-//! An agent CLI with a script: started under the name `claude` it speaks as Claude Code does with
-//! `--output-format stream-json`, and follows a script with one line for each launch.
+//! A scripted agent CLI: started under the name `claude`, it prints the messages that Claude Code
+//! prints with `--output-format stream-json`.
 //!
-//! The folder `$FAKE_CLAUDE`, or `claude` where it is started, has the file `script`, one line a launch (the last one goes for all further ones), and gets the
-//! file `log` (without `-p` it is on a terminal, and reads input until `bye`): `start PID LAUNCH CONVERSATION PROMPT` for each launch, `COLLISION PID` for one that was not alone. All its
-//! descendants hold the lock too.
+//! The folder `$FAKE_CLAUDE` (by default `claude` in the working folder) contains the file
+//! `script`, with one line for each launch; the last line applies to all further launches. The
+//! agent appends to the file `log`: `start PID LAUNCH CONVERSATION PROMPT` for each launch, and
+//! `COLLISION PID` for a launch that was not alone. All its descendants hold the lock too. Without
+//! `-p` it runs on a terminal and reads input until `bye`.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -54,8 +56,8 @@ pub(crate) fn claude(mut args: Args) -> Outcome {
     let first = prompt.lines().next().unwrap_or_default();
     note_more(&folder.join("log"), "start", &format!("{launch} {conversation} {first}"))?;
     if on_a_terminal {
-        presence::enrol("agent")?;
-        return talk(conversation);
+        presence::record_pid("agent")?;
+        return chat(conversation);
     }
     let script = fs::read_to_string(folder.join("script"));
     let script = script.or_fail(failure::SYSTEM, "reading the script")?;
@@ -65,13 +67,13 @@ pub(crate) fn claude(mut args: Args) -> Outcome {
         Some(id) => id.clone(),
         None => format!("00000000-0000-4000-8000-{:012}", number + 1),
     };
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let log = folder.join("log");
-    Play { id, resumed: resumed.is_some(), log, launch }.act(line)
+    ScriptedRun { id, resumed: resumed.is_some(), log, launch }.perform(line)
 }
 
 /// Runs interactively: starts a tool that leaks, and reads input.
-fn talk(conversation: &str) -> Outcome {
+fn chat(conversation: &str) -> Outcome {
     let mut up = Up::new()?;
     spawn::sleeper(&mut up, "tool", Session::Own)?;
     spawn::daemon(&mut up, |up| spawn::linger_without_environment(up, "daemon", None))?;
@@ -87,15 +89,15 @@ fn talk(conversation: &str) -> Outcome {
     Ok(0)
 }
 
-struct Play {
+struct ScriptedRun {
     id: String,
     resumed: bool,
     log: PathBuf,
     launch: String,
 }
 
-impl Play {
-    fn act(&self, line: &str) -> Outcome {
+impl ScriptedRun {
+    fn perform(&self, line: &str) -> Outcome {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "ok" => {
@@ -114,7 +116,7 @@ impl Play {
                 let mut provider = provider.or_fail(failure::SYSTEM, "calling the provider")?;
                 let sent = provider.write_all(call.as_bytes());
                 sent.or_fail(failure::SYSTEM, "calling the provider")?;
-                self.act(rest)
+                self.perform(rest)
             }
             "overloaded" => {
                 self.fail(529, "API Error: 529 Overloaded. This is a server-side issue")
@@ -127,7 +129,7 @@ impl Play {
                 eprintln!("No conversation found with session ID: {}", self.id);
                 Ok(1)
             }
-            "stale" => self.act("ok after all"),
+            "stale" => self.perform("ok after all"),
             "crash" => {
                 self.init()?;
                 Ok(3)
@@ -135,7 +137,7 @@ impl Play {
             "tool" => {
                 self.init()?;
                 self.tool()?;
-                self.act(rest)
+                self.perform(rest)
             }
             "hang" => {
                 self.init()?;
@@ -149,7 +151,7 @@ impl Play {
                 spawn::sleeper(&mut up, "tool", Session::Own)?;
                 spawn::daemon(&mut up, |up| spawn::linger_without_environment(up, "daemon", None))?;
                 up.wait_for(2)?;
-                self.act(rest)
+                self.perform(rest)
             }
             // The processes that it leaves ignore TERM.
             "deaf" => {
@@ -162,25 +164,25 @@ impl Play {
                     presence::rest()
                 })?;
                 up.wait_for(1)?;
-                self.act(rest)
+                self.perform(rest)
             }
             // It ignores TERM, and so do its descendants.
             "ignore" => {
                 ignore_polite_signals().or_fail(failure::SYSTEM, "handling signals")?;
-                self.act(rest)
+                self.perform(rest)
             }
-            "again" => self.begin_again_when_asked_to_end(rest),
+            "again" => self.start_another_turn_on_signal(rest),
             "nonsense" => {
                 print(b"{\"type\":\"something_new\",\"done\":true}\n")?;
                 Ok(0)
             }
-            _ => Err(Failure::usage(format!("the script has no meaning at {line:?}"))),
+            _ => Err(Failure::usage(format!("unknown line {line:?} in the script"))),
         }
     }
 
-    /// As Claude Code does while a background task is left: it has printed its result, and a signal makes it begin another
-    /// turn, which is in the log as `turn PID LAUNCH`.
-    fn begin_again_when_asked_to_end(&self, answer: &str) -> Outcome {
+    /// Behaves like Claude Code while a background task is left: it has printed its result, and a
+    /// signal makes it start another turn, which is in the log as `turn PID LAUNCH`.
+    fn start_another_turn_on_signal(&self, answer: &str) -> Outcome {
         let (mut received, sender) =
             UnixStream::pair().or_fail(failure::SYSTEM, "a pair of sockets")?;
         for signal in [SIGINT, SIGTERM] {

@@ -1,5 +1,5 @@
-//! Behaviours of a copy of this program with the set-uid bit: a process that the user who started it
-//! may not send signals to.
+//! Behaviours of a copy of this program with the set-uid bit: a process that the user who started
+//! it may not send signals to.
 
 use rustix::process::{geteuid, getuid};
 use rustix::thread::set_thread_res_uid;
@@ -26,6 +26,6 @@ pub(crate) fn setuid_sleep(args: Args) -> Outcome {
     args.finish()?;
     let user = geteuid();
     set_thread_res_uid(user, user, user).or_fail(failure::SYSTEM, "setresuid")?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     Then::Rest.go()
 }

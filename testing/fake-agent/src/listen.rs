@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::args::Args;
 use crate::failure::{self, Failure, OrFail as _, Outcome};
-use crate::presence::{self, LONGEST};
+use crate::presence::{self, MAX_LIFETIME};
 
 /// How often the existence of a file is checked.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) fn socket(mut args: Args) -> Outcome {
     let (path, go) = (args.path("PATH")?, args.path("GO")?);
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::ready();
     await_file(&go)?;
     let listener = UnixListener::bind(&path)
@@ -30,7 +30,7 @@ pub(crate) fn socket(mut args: Args) -> Outcome {
 pub(crate) fn tcp(mut args: Args) -> Outcome {
     let (port, go) = (args.number("PORT")?, args.path("GO")?);
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::ready();
     await_file(&go)?;
     rest_with(bind(port)?)
@@ -40,10 +40,10 @@ pub(crate) fn tcp(mut args: Args) -> Outcome {
 pub(crate) fn http(mut args: Args) -> Outcome {
     let (port, go) = (args.number("PORT")?, args.path("GO")?);
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let listener = bind(port)?;
     presence::ready();
-    let end = Instant::now() + LONGEST;
+    let end = Instant::now() + MAX_LIFETIME;
     for stream in listener.incoming() {
         // The client may disconnect before the response.
         if let Ok(stream) = stream {
@@ -74,10 +74,10 @@ fn bind(port: u16) -> Result<TcpListener, Failure> {
 }
 
 fn await_file(path: &Path) -> Result<(), Failure> {
-    let end = Instant::now() + LONGEST;
+    let end = Instant::now() + MAX_LIFETIME;
     while !path.exists() {
         if Instant::now() > end {
-            let message = format!("{} did not come", path.display());
+            let message = format!("{} was not created in time", path.display());
             return Err(Failure { code: failure::TIME, message });
         }
         thread::sleep(PAUSE);
@@ -87,7 +87,7 @@ fn await_file(path: &Path) -> Result<(), Failure> {
 
 /// Keeps the listener open without accepting: the kernel completes connections by itself.
 fn rest_with<T>(listener: T) -> Outcome {
-    thread::sleep(LONGEST);
+    thread::sleep(MAX_LIFETIME);
     drop(listener);
     Ok(0)
 }

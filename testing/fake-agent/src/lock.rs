@@ -28,7 +28,7 @@ const BETWEEN_LINES: Duration = Duration::from_millis(3);
 pub(crate) fn lock(mut args: Args) -> Outcome {
     let path = args.path("PATH")?;
     let log = args.path("LOG")?;
-    let time = args.seconds_or_longest("SECS")?;
+    let time = args.seconds_or_max("SECS")?;
     args.finish()?;
     let Some(alone) = Alone::with(&path, log)? else { return Ok(failure::COLLISION) };
     presence::ready();
@@ -70,8 +70,9 @@ pub(crate) const LAUNCH_VARIABLE: &str = "KENNEL_SESSION";
 /// `alone PATH LOG BEHAVIOUR [ARGS..]`: any behaviour, while holding a lock.
 ///
 /// The log has `start PID LAUNCH` and, if it ends by itself, `end PID CODE`. Every descendant holds
-/// the lock too, even after an exec. So a launch that starts before the last process of the previous
-/// one has ended is a collision, and a test finds all processes by the lock file that they have open.
+/// the lock too, even after an exec. So a launch that starts before the last process of the
+/// previous one has ended is a collision, and a test finds all processes by the lock file that they
+/// have open.
 pub(crate) fn alone(mut args: Args) -> Outcome {
     let path = args.path("PATH")?;
     let log = args.path("LOG")?;
@@ -92,9 +93,9 @@ pub(crate) fn alone(mut args: Args) -> Outcome {
     Ok(code)
 }
 
-/// Prints `line N`, for [`presence::LONGEST`] at most.
+/// Prints `line N`, for [`presence::MAX_LIFETIME`] at most.
 fn print_lines(count: u32) -> Outcome {
-    let longest = presence::LONGEST.as_millis() / BETWEEN_LINES.as_millis();
+    let longest = presence::MAX_LIFETIME.as_millis() / BETWEEN_LINES.as_millis();
     let count = count.min(u32::try_from(longest).unwrap_or(u32::MAX));
     for number in 0..count {
         output::print(format!("line {number}\n").as_bytes())?;
@@ -119,7 +120,7 @@ impl Alone {
             return Ok(None);
         };
         note(&log, "start")?;
-        presence::enrol("agent")?;
+        presence::record_pid("agent")?;
         Ok(Some(Self { log, _lock: file }))
     }
 
@@ -149,15 +150,15 @@ pub(crate) fn take(path: &Path) -> Result<Option<File>, Failure> {
 
 /// Appends `EVENT PID MORE` to the log.
 pub(crate) fn note_more(log: &Path, event: &str, more: &str) -> Result<(), Failure> {
-    write_down(log, &format!("{event} {} {more}\n", process::id()))
+    append_line(log, &format!("{event} {} {more}\n", process::id()))
 }
 
 /// Appends `EVENT PID` to the log.
 fn note(log: &Path, event: &str) -> Result<(), Failure> {
-    write_down(log, &format!("{event} {}\n", process::id()))
+    append_line(log, &format!("{event} {}\n", process::id()))
 }
 
-fn write_down(log: &Path, line: &str) -> Result<(), Failure> {
+fn append_line(log: &Path, line: &str) -> Result<(), Failure> {
     presence::append(log.as_os_str(), line)
         .or_fail(failure::SYSTEM, format_args!("writing to {log:?}"))
 }

@@ -1,9 +1,9 @@
 //! A program that misbehaves on demand: `fake-agent BEHAVIOUR [ARGS...]`.
 //!
-//! The tests of a supervisor need trees of processes that do what real agents (and what they run)
-//! have been seen to do: daemonize, clear their environment, ignore TERM, stop, leave their cgroup,
-//! fork without end. Each of these is a behaviour with a name here, so that a test
-//! selects it in one word and doesn't depend on the shell or the tools of the machine.
+//! The tests of a supervisor need trees of processes that do what real agents and their tools have
+//! been seen to do: daemonize, clear their environment, ignore TERM, stop, leave their cgroup, fork
+//! without end. Each of these is a behaviour with a name here, so that a test selects it in one
+//! word and doesn't depend on the shell or the tools of the machine.
 //!
 //! # The contract with tests
 //!
@@ -66,7 +66,7 @@ const fn row(
     Behaviour { name, args, does, run }
 }
 
-/// Every behaviour, grouped as in the files that hold them.
+/// Every behaviour, grouped like the files that contain them.
 const BEHAVIOURS: &[Behaviour] = &[
     // One process
     row("sleep", "[SECS]", "ready, then sleeps", simple::sleep),
@@ -142,7 +142,7 @@ const BEHAVIOURS: &[Behaviour] = &[
     row("bomb-plain", "MAX SECS", "the same in one session", |a| bomb::bomb(a, Sessions::Shared)),
     row("hop", "SECS", "each generation forks the next and exits at once", bomb::hop),
     // Threads
-    row("thread-leader-exit", "", "the first thread ends, another runs on", thread::leader_exit),
+    row("thread-leader-exit", "", "the first thread ends, another continues", thread::leader_exit),
     // Output and input
     row("flood", "BYTES [LINE]", "writes BYTES of numbered lines", output::flood),
     row("lines", "COUNT PAUSE_MS CODE", "ready, COUNT numbered lines, exits CODE", output::lines),
@@ -176,9 +176,14 @@ const BEHAVIOURS: &[Behaviour] = &[
         lock::alone,
     ),
     row("uid", "", "prints its real and effective uid", identity::uid),
-    row("setuid-sleep", "", "becomes its effective user for good, sleeps", identity::setuid_sleep),
+    row(
+        "setuid-sleep",
+        "",
+        "becomes its effective user permanently, sleeps",
+        identity::setuid_sleep,
+    ),
     // Agent CLIs
-    row("claude", "[FLAGS..]", "speaks as Claude Code does, by a script", claude::claude),
+    row("claude", "[FLAGS..]", "prints what Claude Code prints, by a script", claude::claude),
     // For itself
     row(
         spawn::LINGER,
@@ -216,7 +221,9 @@ pub(crate) fn run(mut words: Vec<OsString>) -> Outcome {
         return Ok(0);
     }
     let Some(behaviour) = BEHAVIOURS.iter().find(|known| name == known.name) else {
-        return Err(Failure::usage(format!("no behaviour {name:?}; `fake-agent help` lists them")));
+        return Err(Failure::usage(format!(
+            "unknown behaviour {name:?}; `fake-agent help` lists all"
+        )));
     };
     (behaviour.run)(Args::new(behaviour.name, behaviour.args, words))
 }

@@ -37,7 +37,7 @@ pub(crate) fn flood(mut args: Args) -> Outcome {
         None => None,
     };
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::limit_life()?;
     let mut lines = Lines::new(line.unwrap_or(DEFAULT_LINE));
     let at_once = line.map_or(BLOCK / DEFAULT_LINE, |_| 1);
@@ -72,8 +72,8 @@ fn write_directly(mut bytes: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of `flood`: line number i is i, with zeros before it, and a newline. Where i has more
-/// digits than fit its last ones remain.
+/// The lines of `flood`: line i is the number i with leading zeros, and a newline. If i has more
+/// digits than fit, the last ones remain.
 struct Lines {
     /// The digits of the next line and the newline.
     next: Vec<u8>,
@@ -110,14 +110,15 @@ impl Lines {
     }
 }
 
-/// `lines COUNT PAUSE_MS CODE`: numbered output, so that a lost part is detected, then an exit code.
+/// `lines COUNT PAUSE_MS CODE`: numbered output, so that a lost part is detected, then an exit
+/// code.
 pub(crate) fn lines(mut args: Args) -> Outcome {
     let count: u32 = args.number("COUNT")?;
     let pause = Duration::from_millis(args.number("PAUSE_MS")?);
     let code = args.number("CODE")?;
     args.finish()?;
-    presence::enrol("agent")?;
-    let deadline = Instant::now() + presence::LONGEST;
+    presence::record_pid("agent")?;
+    let deadline = Instant::now() + presence::MAX_LIFETIME;
     presence::ready();
     for number in 0..count {
         if Instant::now() > deadline {
@@ -135,7 +136,7 @@ pub(crate) fn lines(mut args: Args) -> Outcome {
 pub(crate) fn marker(mut args: Args) -> Outcome {
     let text = args.text("TEXT")?;
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let (first, second) = text.as_bytes().split_at(text.len() / 2);
     write_directly(first)?;
     thread::sleep(BETWEEN_HALVES);
@@ -149,7 +150,7 @@ pub(crate) fn marker(mut args: Args) -> Outcome {
 /// `echo`
 pub(crate) fn echo(args: Args) -> Outcome {
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::limit_life()?;
     let mut stdin = io::stdin().lock();
     let mut block = vec![0; BLOCK];

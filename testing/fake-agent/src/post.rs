@@ -20,7 +20,7 @@ pub(crate) fn post(mut args: Args) -> Outcome {
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    stream.write_all(request.as_bytes()).or_fail(failure::SYSTEM, "asking")?;
+    stream.write_all(request.as_bytes()).or_fail(failure::SYSTEM, "sending the request")?;
     output::print(b"asked\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).or_fail(failure::SYSTEM, "reading the answer")?;

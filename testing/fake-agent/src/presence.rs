@@ -1,5 +1,5 @@
-//! What every process of every behaviour does: record itself, print `ready` when all are up, and end
-//! after a time limit.
+//! What every process of every behaviour does: record itself, print `ready` when all are up, and
+//! end after a time limit.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -15,12 +15,12 @@ use crate::output;
 pub(crate) const PIDS_VARIABLE: &str = "FAKE_AGENT_PIDS";
 
 /// Nothing lives longer: a test that fails to end its tree leaks it for minutes, not for days.
-pub(crate) const LONGEST: Duration = Duration::from_secs(300);
+pub(crate) const MAX_LIFETIME: Duration = Duration::from_secs(300);
 
 /// What the agent does when its tree is up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Then {
-    /// Sleeps, for [`LONGEST`] at most.
+    /// Sleeps, for [`MAX_LIFETIME`] at most.
     Rest,
     /// Ends with this code and leaves its descendants behind.
     Exit(u8),
@@ -38,16 +38,16 @@ impl Then {
 }
 
 /// Records this process in the file that the environment names, if any.
-pub(crate) fn enrol(role: &str) -> Result<(), Failure> {
+pub(crate) fn record_pid(role: &str) -> Result<(), Failure> {
     match std::env::var_os(PIDS_VARIABLE) {
-        Some(path) => enrol_in(&path, role),
+        Some(path) => record_pid_in(&path, role),
         None => Ok(()),
     }
 }
 
-/// Records this process in the file at `path`, for processes without an environment. Does nothing if
-/// the path is empty.
-pub(crate) fn enrol_in(path: &OsStr, role: &str) -> Result<(), Failure> {
+/// Records this process in the file at `path`, for processes without an environment. Does nothing
+/// if the path is empty.
+pub(crate) fn record_pid_in(path: &OsStr, role: &str) -> Result<(), Failure> {
     if path.is_empty() {
         return Ok(());
     }
@@ -80,16 +80,16 @@ pub(crate) fn ready() {
 
 /// Sleeps until the time limit, then ends.
 pub(crate) fn rest() -> ! {
-    thread::sleep(LONGEST);
+    thread::sleep(MAX_LIFETIME);
     process::exit(0)
 }
 
-/// Ends the process when [`LONGEST`] is over although it hangs in a read or a write.
+/// Ends the process when [`MAX_LIFETIME`] is over although it hangs in a read or a write.
 ///
-/// By a thread, so this is for behaviours that do not fork.
+/// It uses a thread, so this is only for behaviours that do not fork.
 pub(crate) fn limit_life() -> Result<(), Failure> {
     let watch = thread::Builder::new().spawn(|| {
-        thread::sleep(LONGEST);
+        thread::sleep(MAX_LIFETIME);
         process::exit(i32::from(failure::TIME))
     });
     watch.or_fail(failure::SYSTEM, "starting a thread")?;

@@ -1,9 +1,10 @@
 //! `report`: everything that a process inherits, as one JSON object, so that a test can compare it
-//! with what the supervisor was asked to hand on.
+//! with what the supervisor was asked to pass on.
 //!
-//! Three things are std's and not the supervisor's, since they happen before `main`: PIPE is ignored
-//! (bit 0x1000 of `sig_ignored`, always), SEGV and BUS are handled (0x440 of `sig_caught`, unless
-//! they were ignored), and of the descriptors 0 to 2 those that were closed are `/dev/null`.
+//! Three things come from std and not from the supervisor, because they happen before `main`: PIPE
+//! is ignored (bit 0x1000 of `sig_ignored`, always), SEGV and BUS are handled (0x440 of
+//! `sig_caught`, unless they were ignored), and those of the descriptors 0 to 2 that were closed
+//! are `/dev/null`.
 
 use std::fs;
 use std::io::IsTerminal as _;
@@ -76,7 +77,7 @@ fn argv() -> Json {
 }
 
 fn cwd() -> Result<Json, Failure> {
-    let cwd = std::env::current_dir().or_fail(failure::SYSTEM, "asking for my folder")?;
+    let cwd = std::env::current_dir().or_fail(failure::SYSTEM, "reading the working folder")?;
     Ok(Json::text(cwd.to_string_lossy()))
 }
 

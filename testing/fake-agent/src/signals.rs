@@ -18,7 +18,7 @@ use signal_hook::low_level::{emulate_default_handler, raise};
 
 use crate::args::Args;
 use crate::failure::{self, Failure, OrFail as _, Outcome};
-use crate::presence::{self, LONGEST, Then};
+use crate::presence::{self, MAX_LIFETIME, Then};
 use crate::spawn::{self, Session, Up, come_up};
 
 /// The highest signal of Linux.
@@ -40,7 +40,7 @@ pub(crate) fn ignore_term_exit(args: Args) -> Outcome {
 /// Starts `children` in their own sessions. They and the agent survive TERM, INT and HUP.
 fn survive_polite_signals(children: usize, then: Then) -> Outcome {
     ignore_polite_signals().or_fail(failure::SYSTEM, "handling signals")?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let mut up = Up::new()?;
     for _ in 0..children {
         spawn::sleeper(&mut up, "leaf", Session::Own)?;
@@ -63,7 +63,7 @@ pub(crate) fn ignore_polite_signals() -> io::Result<()> {
 /// `kill-parent`: an agent that kills its supervisor.
 pub(crate) fn kill_parent(args: Args) -> Outcome {
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::ready();
     // Opens the handle first and checks the parent afterwards, in case the parent has just ended.
     if let Some(parent) = getppid() {
@@ -79,7 +79,7 @@ pub(crate) fn kill_parent(args: Args) -> Outcome {
 /// `stop-self`: TERM stays pending in a stopped process, so only KILL (or CONT as well) ends it.
 pub(crate) fn stop_self(args: Args) -> Outcome {
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let mut up = Up::new()?;
     let leaf = spawn::fork(&mut up, |up| {
         Session::Own.enter()?;
@@ -112,18 +112,18 @@ fn wait_until_stopped(child: Pid) -> Result<(), Failure> {
 
 /// Kills stopped processes when their time is over, because they can't end themselves. Returns when
 /// they have ended.
-fn watch_over(up: &mut Up, wards: [Pid; 2]) -> Result<Infallible, Failure> {
-    let [first, second] = wards.map(|ward| pidfd_open(ward, PidfdFlags::empty()));
-    let wards = [first, second]
+fn watch_over(up: &mut Up, stopped: [Pid; 2]) -> Result<Infallible, Failure> {
+    let [first, second] = stopped.map(|process| pidfd_open(process, PidfdFlags::empty()));
+    let stopped = [first, second]
         .into_iter()
         .collect::<Result<Vec<_>, _>>()
         .or_fail(failure::SYSTEM, "pidfd_open")?;
     come_up(up, "watchdog")?;
-    let deadline = Instant::now() + LONGEST;
-    for ward in &wards {
-        if !ends_before(ward, deadline)? {
+    let deadline = Instant::now() + MAX_LIFETIME;
+    for process in &stopped {
+        if !ends_before(process, deadline)? {
             // Failing means that it has just ended.
-            pidfd_send_signal(ward, Signal::KILL).ok();
+            pidfd_send_signal(process, Signal::KILL).ok();
         }
     }
     process::exit(0)

@@ -10,7 +10,7 @@ use crate::presence;
 pub(crate) fn sleep(mut args: Args) -> Outcome {
     let time = args.seconds_or_longest("SECS")?;
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::ready();
     thread::sleep(time);
     Ok(0)
@@ -27,7 +27,7 @@ pub(crate) fn exit(mut args: Args) -> Outcome {
 pub(crate) fn slow(mut args: Args) -> Outcome {
     let time = args.seconds("SECS")?;
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     thread::sleep(time);
     presence::ready();
     Ok(0)

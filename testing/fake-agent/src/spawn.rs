@@ -71,7 +71,8 @@ impl Up {
         }
     }
 
-    /// Called by a descendant before an exec: returns the writing end, which the new program inherits.
+    /// Called by a descendant before an exec: returns the writing end, which the new program
+    /// inherits.
     fn hand_on(&mut self) -> Result<PipeWriter, Failure> {
         self.reader = None;
         let writer = self.writer.take();
@@ -127,8 +128,8 @@ pub(crate) fn sleeper(up: &mut Up, role: &str, session: Session) -> Result<Pid, 
     })
 }
 
-/// Starts a classic daemon: the child creates a session and forks a grandchild, which is not a session
-/// leader and loses its parent. Returns when the child has ended.
+/// Starts a classic daemon: the child creates a session and forks a grandchild, which is not a
+/// session leader and loses its parent. Returns when the child has ended.
 pub(crate) fn daemon(
     up: &mut Up,
     body: impl FnOnce(&mut Up) -> Result<Infallible, Failure>,
@@ -143,7 +144,7 @@ pub(crate) fn daemon(
 
 /// Records the process, and reports to the agent that it is up.
 pub(crate) fn come_up(up: &mut Up, role: &str) -> Result<(), Failure> {
-    presence::enrol(role)?;
+    presence::record_pid(role)?;
     up.report_up()
 }
 
@@ -161,8 +162,8 @@ fn wait_for_end(child: Pid) -> Result<(), Failure> {
 
 /// Replaces this process by a sleeper without any environment, in `cgroup` if one is given.
 ///
-/// Without an environment the program needs other ways to receive its settings: the file of pids by an
-/// argument, the pipe by standard input.
+/// Without an environment the program needs other ways to receive its settings: the file of pids by
+/// an argument, the pipe by standard input.
 pub(crate) fn linger_without_environment(
     up: &mut Up,
     role: &str,
@@ -196,10 +197,10 @@ pub(crate) fn linger(mut args: Args) -> Outcome {
     presence::rest()
 }
 
-/// Moves and writes down a process with an empty environment.
+/// Moves a process with an empty environment into its cgroup, and records it.
 fn settle(role: &OsStr, pids: &OsStr, cgroup: Option<OsString>) -> Result<(), Failure> {
     if let Some(cgroup) = cgroup {
         cgroup::enter(Path::new(&cgroup))?;
     }
-    presence::enrol_in(pids, &role.to_string_lossy())
+    presence::record_pid_in(pids, &role.to_string_lossy())
 }

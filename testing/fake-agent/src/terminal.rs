@@ -9,18 +9,18 @@ use rustix::termios::tcgetwinsize;
 use crate::args::Args;
 use crate::failure::{self, Failure, OrFail as _, Outcome};
 use crate::output;
-use crate::presence::{self, LONGEST};
+use crate::presence::{self, MAX_LIFETIME};
 
-/// How often `winsize` checks the size. It polls instead of waiting for WINCH, because a lost signal
-/// would make a test hang.
+/// How often `winsize` checks the size. It polls instead of waiting for WINCH, because a lost
+/// signal would make a test hang.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// `winsize [COUNT]`
 pub(crate) fn winsize(mut args: Args) -> Outcome {
     let count: u32 = args.number_or("COUNT", 1)?;
     args.finish()?;
-    presence::enrol("agent")?;
-    let deadline = Instant::now() + LONGEST;
+    presence::record_pid("agent")?;
+    let deadline = Instant::now() + MAX_LIFETIME;
     let mut size = terminal_size()?;
     print_size(size)?;
     let mut changes = 0;
@@ -42,7 +42,7 @@ pub(crate) fn winsize(mut args: Args) -> Outcome {
 /// Rows and columns of the terminal on standard input.
 fn terminal_size() -> Result<(u16, u16), Failure> {
     let size = tcgetwinsize(rustix::stdio::stdin());
-    let size = size.or_fail(failure::INPUT, "asking stdin for its size")?;
+    let size = size.or_fail(failure::INPUT, "reading the size of stdin")?;
     Ok((size.ws_row, size.ws_col))
 }
 
@@ -53,7 +53,7 @@ fn print_size((rows, columns): (u16, u16)) -> Result<(), Failure> {
 /// `cat-tty-line`
 pub(crate) fn cat_line(args: Args) -> Outcome {
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     presence::limit_life()?;
     let mut line = b"got:".to_vec();
     let read = io::stdin().lock().read_until(b'\n', &mut line);

@@ -1,4 +1,4 @@
-//! A process whose first thread has ended: `/proc/PID/stat` calls it a zombie, and it is not dead.
+//! A process whose first thread has ended: `/proc/PID/stat` shows a zombie, but the process lives.
 
 use std::fs;
 use std::process;
@@ -12,14 +12,14 @@ use crate::presence;
 /// `thread-leader-exit`
 pub(crate) fn leader_exit(args: Args) -> Outcome {
     args.finish()?;
-    presence::enrol("agent")?;
-    let other = thread::Builder::new().spawn(run_on_alone);
+    presence::record_pid("agent")?;
+    let other = thread::Builder::new().spawn(run_second_thread);
     other.or_fail(failure::SYSTEM, "starting a thread")?;
     kennel_sys::process::end_this_thread_only()
 }
 
 /// Runs the second thread.
-fn run_on_alone() {
+fn run_second_thread() {
     match wait_until_leader_ended() {
         Ok(()) => presence::ready(),
         Err(failure) => process::exit(i32::from(failure.report())),

@@ -28,7 +28,7 @@ pub(crate) fn storm(mut args: Args) -> Outcome {
 
 /// The agent and `count` double-forked daemons.
 fn daemons(count: usize, then: Then) -> Outcome {
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let mut up = Up::new()?;
     for _ in 0..count {
         spawn::daemon(&mut up, |up| {
@@ -62,7 +62,7 @@ pub(crate) fn hold_stdout(args: Args) -> Outcome {
 
 /// The agent and `count` children that sleep.
 fn sleepers(count: usize, session: Session, then: Then) -> Outcome {
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let mut up = Up::new()?;
     for _ in 0..count {
         spawn::sleeper(&mut up, "leaf", session)?;
@@ -74,7 +74,7 @@ fn sleepers(count: usize, session: Session, then: Then) -> Outcome {
 /// `env-i`, `env-i-exit`: a daemon that can't be found by its environment.
 pub(crate) fn empty_environment(args: Args, then: Then) -> Outcome {
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let mut up = Up::new()?;
     spawn::daemon(&mut up, |up| spawn::linger_without_environment(up, "daemon", None))?;
     up.wait_for(1)?;
@@ -95,7 +95,7 @@ pub(crate) fn with_daemon(mut args: Args) -> Outcome {
 pub(crate) fn chain(mut args: Args, session: Session) -> Outcome {
     let count = args.number("N")?;
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let mut up = Up::new()?;
     add_links(&mut up, count, session)?;
     up.wait_for(count)?;
@@ -119,7 +119,7 @@ fn add_links(up: &mut Up, count: usize, session: Session) -> Result<(), Failure>
 /// `zombie`: a pid that exists but can't be ended.
 pub(crate) fn zombie(args: Args) -> Outcome {
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     let mut up = Up::new()?;
     let child = spawn::fork(&mut up, |up| {
         come_up(up, "zombie")?;
@@ -143,7 +143,7 @@ pub(crate) fn run_other(mut args: Args, then: Then) -> Outcome {
     let program = args.path("PATH")?;
     let arguments = args.remaining();
     args.finish()?;
-    presence::enrol("agent")?;
+    presence::record_pid("agent")?;
     start_other(&program, &arguments)?;
     then.go()
 }
@@ -171,7 +171,7 @@ fn start_other(program: &Path, arguments: &[OsString]) -> Result<(), Failure> {
 
 /// In the child: execs, or reports why not.
 fn become_other(program: &Path, arguments: &[OsString]) -> Failure {
-    let prepared = Session::Own.enter().and_then(|()| presence::enrol("other"));
+    let prepared = Session::Own.enter().and_then(|()| presence::record_pid("other"));
     if let Err(failure) = prepared {
         return failure;
     }

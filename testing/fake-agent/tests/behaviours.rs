@@ -1,5 +1,5 @@
-//! Looks at some behaviours from outside, through `/proc`: if the fake agent did not do what its
-//! name says, every test of the supervisor that uses it would pass for the wrong reason.
+//! Checks some behaviours from outside, through `/proc`: if a behaviour did not do what its name
+//! states, every test of the supervisor that uses it would pass for the wrong reason.
 //!
 //! Every test ends what it started, by pid, and waits for conditions with a deadline.
 
@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fake-agent");
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A folder of its own for each test; it goes with the test.
+/// A folder for one test; dropping it removes it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -80,8 +80,8 @@ impl Agent {
         i32::try_from(self.child.id()).expect("a pid fits")
     }
 
-    /// All that ever enrolled, with their roles.
-    fn enrolled(&self) -> Vec<(i32, String)> {
+    /// All that ever recorded, with their roles.
+    fn recorded(&self) -> Vec<(i32, String)> {
         let text = fs::read_to_string(self.folder.file("pids")).unwrap_or_default();
         text.lines()
             .map(|line| {
@@ -93,7 +93,7 @@ impl Agent {
 
     /// The pids of one role.
     fn pids(&self, role: &str) -> Vec<i32> {
-        let all = self.enrolled().into_iter();
+        let all = self.recorded().into_iter();
         all.filter(|(_, its)| its == role).map(|(pid, _)| pid).collect()
     }
 
@@ -112,7 +112,7 @@ impl Agent {
     }
 
     fn living(&self) -> Vec<i32> {
-        let all: HashSet<i32> = self.enrolled().into_iter().map(|(pid, _)| pid).collect();
+        let all: HashSet<i32> = self.recorded().into_iter().map(|(pid, _)| pid).collect();
         all.into_iter().filter(|&pid| lives(pid)).collect()
     }
 }
@@ -120,7 +120,7 @@ impl Agent {
 impl Drop for Agent {
     /// Repeats until a scan finds no process: a bomb starts new ones meanwhile.
     fn drop(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let living = self.living();
             if living.is_empty() || Instant::now() > deadline {
@@ -129,13 +129,14 @@ impl Drop for Agent {
             living.into_iter().for_each(end);
             self.child.try_wait().ok();
         }
-        // The agent may be there though none lives by the look of `/proc`: see `lives`.
+        // The agent may exist although `/proc` shows no live process: see `lives`.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// Ends a process of ours: the pid is looked at again when it can no longer become another's.
+/// Kills a process of this test: its identity is checked again with a pidfd open, so that the pid
+/// can't be reused.
 fn end(pid: i32) {
     send(pid, Signal::KILL);
 }
@@ -176,12 +177,12 @@ fn stat(pid: i32) -> Option<Stat> {
 }
 
 fn living_stat(pid: i32) -> Stat {
-    stat(pid).unwrap_or_else(|| panic!("process {pid} has gone"))
+    stat(pid).unwrap_or_else(|| panic!("process {pid} has ended"))
 }
 
 /// Waits until a condition holds.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !holds() {
         assert!(Instant::now() < deadline, "not in time: {what}");
         thread::sleep(Duration::from_millis(2));
@@ -323,7 +324,7 @@ fn alone_holds_its_lock_with_its_whole_tree() {
     let alone = ["alone", &lock_name, &log_name];
     let agent = Agent::start(&[&alone[..], &["with-daemon", "lines", "2", "1", "6"]].concat());
     let daemon = || agent.pids("daemon");
-    eventually("it has come to its end", || {
+    eventually("the log has its last line", || {
         fs::read_to_string(&log).is_ok_and(|log| log.ends_with(" 6\n"))
     });
     let held = |pid: i32| {
@@ -350,7 +351,7 @@ fn kills_only_its_parent() {
     let text = fs::read_to_string(&pids).expect("the agent's pid");
     let (agent, _) = text.split_once(' ').expect("PID ROLE");
     let agent = agent.parse().expect("a pid");
-    assert!(lives(agent), "it goes on");
+    assert!(lives(agent), "it continues");
     end(agent);
 }
 
@@ -400,7 +401,7 @@ fn a_hop_changes_its_pid_and_ends() {
     let mut agent = Agent::ready(&["hop", "0.3"]);
     assert_eq!(agent.child.wait().expect("wait for the agent").code(), Some(0));
     eventually("there are generations", || agent.pids("hop").len() > 10);
-    // Generations come so fast that one look may miss them: the end of the output cannot.
+    // Generations change so fast that a scan may miss them; the end of the output is certain.
     let mut rest = Vec::new();
     agent.output.read_to_end(&mut rest).expect("read to the end");
     eventually("all have ended", || agent.living().is_empty());
@@ -432,7 +433,7 @@ fn stop_self_stays_stopped() {
     let watchdog = agent.only("watchdog");
     end(agent.pid());
     end(agent.only("leaf"));
-    eventually("the watchdog goes with its wards", || !lives(watchdog));
+    eventually("the watchdog ends with the processes that it watches", || !lives(watchdog));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::scene::{Scene, Who};
 use crate::skip::skip;
 
-/// Returns the program of an agent that `cargo xtask agents` has installed; of several versions, the one installed last.
-/// Records a skip and returns `None` if it is not installed.
+/// Returns the program of an agent that `cargo xtask agents` has installed; of several versions,
+/// the one installed last. Records a skip and returns `None` if it is not installed.
 ///
 /// # Panics
 /// If a finished installation has no program.
@@ -39,8 +39,8 @@ pub fn installed_agent(name: &str) -> Option<PathBuf> {
 }
 
 impl Scene {
-    /// Returns a copy of the program that the scene's user can run: the workspace may be in a folder that other users can't
-    /// read. Works for programs that consist of one file.
+    /// Returns a copy of the program that the scene's user can run: the workspace may be in a
+    /// folder that other users can't read. Works for programs that consist of one file.
     ///
     /// # Panics
     /// If it can't be copied.

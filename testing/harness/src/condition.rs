@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time limit for a condition. A condition that takes longer, even on a busy machine with two cores, will not hold.
+/// The time limit for a condition. A condition that takes longer, even on a busy machine with two
+/// cores, will not hold.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Returns the time [`DEADLINE`] from now.
@@ -24,8 +25,8 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Polls until `look` returns something; returns `None` if it has not by the deadline.
 ///
-/// Sleeps as long as one poll takes before the next: a poll that starts a program takes CPU time from the processes that
-/// the test waits for.
+/// Sleeps as long as one poll takes before the next: a poll that starts a program takes CPU time
+/// from the processes that the test waits for.
 pub fn look_until<Seen>(deadline: Instant, mut look: impl FnMut() -> Option<Seen>) -> Option<Seen> {
     const SHORTEST: Duration = Duration::from_millis(3);
     const LONGEST: Duration = Duration::from_millis(50);

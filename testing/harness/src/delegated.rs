@@ -6,16 +6,17 @@ use std::sync::OnceLock;
 
 use crate::look::{cgroup_mount, is_root};
 
-/// Set if the tests' cgroup is delegated to them and has no other processes. (That a user may write to it is not enough:
-/// programs of a desktop session are in such cgroups too.)
+/// Set if the tests' cgroup is delegated to them and has no other processes. (That a user may write
+/// to it is not enough: programs of a desktop session are in such cgroups too.)
 const DELEGATED: &str = "KENNEL_TEST_DELEGATED";
 /// The leaf for the tests themselves.
 const LEAF: &str = "tests";
 
-/// Returns the parent of the scenes' cgroups: for root the top, for another user the delegated one, if there is one.
-pub(crate) fn ground() -> Option<&'static Path> {
-    static GROUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    GROUND.get_or_init(find).as_deref()
+/// Returns the parent of the scenes' cgroups: for root the top, for another user the delegated one,
+/// if there is one.
+pub(crate) fn cgroup_parent() -> Option<&'static Path> {
+    static PARENT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PARENT.get_or_init(find).as_deref()
 }
 
 /// Returns whether this process can create cgroup pens.
@@ -55,13 +56,13 @@ fn find() -> Option<PathBuf> {
         .find_map(|line| line.strip_prefix("0::/"))
         .expect("the process is in a cgroup v2");
     let folder = mount.join(own);
-    hand_down(&folder);
+    enable_controllers(&folder);
     Some(folder)
 }
 
-/// Enables the controllers for child cgroups. The kernel requires that the parent has no processes then, so this process
-/// moves into a leaf.
-fn hand_down(folder: &Path) {
+/// Enables the controllers for child cgroups. The kernel requires that the parent has no processes
+/// then, so this process moves into a leaf.
+fn enable_controllers(folder: &Path) {
     let leaf = folder.join(LEAF);
     fs::create_dir(&leaf).expect("a cgroup below one that was delegated");
     fs::write(leaf.join("cgroup.procs"), std::process::id().to_string()).expect("moved");

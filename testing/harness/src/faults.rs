@@ -11,7 +11,8 @@ pub(crate) const FOLDER: &str = "faults";
 
 /// The fault points of a scene: a process that reaches an armed point stops there.
 ///
-/// Create this before the first call of Kennel in the scene: yard and daemon read the variable when they start.
+/// Create this before the first call of Kennel in the scene: yard and daemon read the variable when
+/// they start.
 #[derive(Debug)]
 pub struct Faults(PathBuf);
 

@@ -63,7 +63,8 @@ pub struct HttpResponse {
 }
 
 impl HttpClient {
-    /// Connects to the daemon of a home, through a descriptor of the home: its path may be too long for a socket address.
+    /// Connects to the daemon of a home, through a descriptor of the home: its path may be too long
+    /// for a socket address.
     ///
     /// # Errors
     /// If no daemon listens.

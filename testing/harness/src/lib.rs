@@ -1,8 +1,10 @@
-//! The test harness: hermetic scenes with programs, users and delegated cgroups, observed from outside.
+//! The test harness: hermetic scenes with programs, users and delegated cgroups, observed from
+//! outside.
 //!
-//! A [`Scene`] is hermetic. It has its own temp folder, with links to the programs under test, and its own cgroup, in which
-//! all of its processes start, whichever pen Kennel uses. So a test can check from outside that nothing is left: no process
-//! in that cgroup, none that runs a program of that folder, and no pen.
+//! A [`Scene`] is hermetic. It has its own temp folder, with links to the programs under test, and
+//! its own cgroup, in which all of its processes start, whichever pen Kennel uses. So a test can
+//! check from outside that nothing is left: no process in that cgroup, none that runs a program of
+//! that folder, and no pen.
 
 mod agents;
 mod calls;
@@ -31,8 +33,8 @@ pub use small_disk::SmallDisk;
 
 /// Makes four tests of one scenario: both kinds of pen, as root and as another user.
 ///
-/// If the run is limited to a slice ([`test_slice`]), the scenario runs as root in a cgroup, and in one environment that
-/// depends on the slice.
+/// If the run is limited to a slice ([`test_slice`]), the scenario runs as root in a cgroup, and in
+/// one environment that depends on the slice.
 ///
 /// ```ignore
 /// everywhere! {

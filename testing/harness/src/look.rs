@@ -67,8 +67,8 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Returns whether this lock is free; a missing file is free. (A keeper releases its lock a moment after the session is
-/// over: when the daemon confirms that the outcome is on record.)
+/// Returns whether this lock is free; a missing file is free. (A keeper releases its lock a moment
+/// after the session is over: when the daemon confirms that the outcome is on record.)
 #[must_use]
 pub fn is_free(lock: &Path) -> bool {
     use rustix::fs::{FlockOperation, flock};

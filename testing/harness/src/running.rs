@@ -140,7 +140,8 @@ impl Running {
         self.child.try_wait().expect("a child of this process").is_some()
     }
 
-    /// Waits for its end, but not for the end of its output, for tests in which another process keeps the pipes open.
+    /// Waits for its end, but not for the end of its output, for tests in which another process
+    /// keeps the pipes open.
     ///
     /// # Panics
     /// If it does not end in time.

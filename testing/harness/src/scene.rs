@@ -58,17 +58,17 @@ impl Scene {
             skip(&what(), "the tests don't run as root");
             return None;
         }
-        let ground = delegated::ground();
-        if pen == Pen::Cgroup && ground.is_none() {
-            skip(&what(), "no cgroup v2, or no right to make one for the test");
+        let cgroup_parent = delegated::cgroup_parent();
+        if pen == Pen::Cgroup && cgroup_parent.is_none() {
+            skip(&what(), "no cgroup v2, or no permission to create a cgroup for the test");
             return None;
         }
         // (Without root a scene with a subtree pen has no cgroup: Kennel could write to it too.)
-        let ground = ground.filter(|_| is_root() || pen == Pen::Cgroup);
+        let cgroup_parent = cgroup_parent.filter(|_| is_root() || pen == Pen::Cgroup);
         let folder =
             tempfile::Builder::new().prefix("kennel-scene-").tempdir().expect("a temp folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
-        let scene = Self { cgroup: make_cgroup(folder.path(), ground), folder, who, pen };
+        let scene = Self { cgroup: make_cgroup(folder.path(), cgroup_parent), folder, who, pen };
         for program in ["kennel", "fake-agent"] {
             scene.link(program);
         }
@@ -83,7 +83,8 @@ impl Scene {
         Some(scene)
     }
 
-    /// Links a program of this workspace into the scene, so that its processes can be identified by their program.
+    /// Links a program of this workspace into the scene, so that its processes can be identified by
+    /// their program.
     fn link(&self, program: &str) {
         let from = built(program);
         let to = self.path(program);
@@ -154,8 +155,8 @@ impl Scene {
     #[must_use]
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("/bin/sh");
-        // The shell only moves itself, then becomes the program. A cgroup whose children have limits must not contain
-        // processes, so Kennel's own are in a leaf.
+        // The shell only moves itself, then becomes the program. A cgroup whose children have
+        // limits must not contain processes, so Kennel's own are in a leaf.
         command.args(["-c", r#"[ ! -d "$SCENE/kennel-supervisor" ] || SCENE=$SCENE/kennel-supervisor; [ -z "$SCENE" ] || echo $$ > "$SCENE/cgroup.procs" || exit 99; unset SCENE; exec "$@""#]);
         command.arg("sh");
         if self.who == Who::Other && is_root() {
@@ -228,8 +229,8 @@ impl Scene {
             .0
     }
 
-    /// Returns every process of the scene, by its cgroup and by its programs, except zombies and Kennel's own yard, spare
-    /// keepers and daemon.
+    /// Returns every process of the scene, by its cgroup and by its programs, except zombies and
+    /// Kennel's own yard, spare keepers and daemon.
     #[must_use]
     pub fn processes(&self) -> Vec<Process> {
         let mut found = self.all_processes();
@@ -302,8 +303,8 @@ impl Scene {
     /// If there is one.
     #[track_caller]
     pub fn assert_nothing_left(&self) {
-        // The keeper exits once its outcome is on record, which no command waits for. While it exits it has no command
-        // line any more.
+        // The keeper exits once its outcome is on record, which no command waits for. While it
+        // exits it has no command line any more.
         eventually("the keeper exits", || {
             self.keeper().is_none() && self.processes().iter().all(|p| !p.command.is_empty())
         });
@@ -324,7 +325,7 @@ impl Scene {
     ///
     /// # Panics
     /// If they don't end in time.
-    pub fn end_everyone(&self) {
+    pub fn kill_all_processes(&self) {
         if let Some(cgroup) = &self.cgroup {
             eventually("the scene's cgroup is emptied", || {
                 fs::write(cgroup.join("cgroup.kill"), "1").ok();
@@ -373,15 +374,15 @@ fn kill(pid: i32) {
     }
 }
 
-fn make_cgroup(folder: &Path, ground: Option<&Path>) -> Option<PathBuf> {
+fn make_cgroup(folder: &Path, cgroup_parent: Option<&Path>) -> Option<PathBuf> {
     let name = folder.file_name()?;
-    let path = ground?.join(name);
+    let path = cgroup_parent?.join(name);
     fs::create_dir(&path).expect("a cgroup can be made");
     Some(path)
 }
 
-/// Returns the path of a program that cargo has built: beside the running program, or beside the folder of the running
-/// test.
+/// Returns the path of a program that cargo has built: beside the running program, or beside the
+/// folder of the running test.
 fn built(program: &str) -> PathBuf {
     let own = std::env::current_exe().expect("the path of this program");
     let beside = own.parent().expect("target/PROFILE/PROGRAM").join(program);
@@ -417,7 +418,7 @@ fn remove_cgroup(cgroup: &Path) {
 impl Drop for Scene {
     /// Ends what a failed test leaves; a test that passed leaves nothing.
     fn drop(&mut self) {
-        self.end_everyone();
+        self.kill_all_processes();
         if let Some(cgroup) = self.cgroup.take() {
             eventually("the scene's cgroup is removed", || {
                 remove_cgroup(&cgroup);

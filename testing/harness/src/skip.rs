@@ -3,8 +3,8 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// Records that a test can't run on this machine, and why. `cargo xtask test` passes a file for these records, and
-/// prints them at the end.
+/// Records that a test can't run on this machine, and why. `cargo xtask test` passes a file for
+/// these records, and prints them at the end.
 pub fn skip(what: &str, why: &str) {
     eprintln!("SKIPPED: {what}: {why}");
     if let Some(file) = std::env::var_os("KENNEL_TEST_SKIPS") {

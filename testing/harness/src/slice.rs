@@ -1,14 +1,16 @@
 //! Slices of the suite: the combinations that rotate from commit to commit.
 //!
-//! Some scenarios repeat in many combinations: [`everywhere!`](crate::everywhere) has four environments, the crash walk has
-//! six sets of victims in two kinds of pen, as two users. `cargo xtask test` runs every scenario, but only in the
-//! combinations of one slice, which it passes in `KENNEL_TEST_SLICE`. Without that variable all combinations run.
+//! Some scenarios repeat in many combinations: [`everywhere!`](crate::everywhere) has four
+//! environments, the crash walk has six sets of victims in two kinds of pen, as two users. `cargo
+//! xtask test` runs every scenario, but only in the combinations of one slice, which it passes in
+//! `KENNEL_TEST_SLICE`. Without that variable all combinations run.
 
 use crate::delegated::may_make_cgroups;
 use crate::look::is_root;
 use crate::scene::{Pen, Who};
 
-/// The environment variable with the number of the slice. `web/tests/playwright.config.ts` reads it too.
+/// The environment variable with the number of the slice. `web/tests/playwright.config.ts` reads it
+/// too.
 const VARIABLE: &str = "KENNEL_TEST_SLICE";
 
 /// The environments of [`everywhere!`](crate::everywhere).
@@ -30,7 +32,8 @@ pub fn test_slice() -> Option<usize> {
     Some(slice.unwrap_or_else(|_| panic!("invalid {VARIABLE}={value}: expected a number")))
 }
 
-/// Returns whether this run includes a scenario of [`everywhere!`](crate::everywhere) in this environment.
+/// Returns whether this run includes a scenario of [`everywhere!`](crate::everywhere) in this
+/// environment.
 #[must_use]
 pub fn runs_here(scenario: &str, who: Who, pen: Pen) -> bool {
     test_slice().is_none_or(|slice| {
@@ -46,7 +49,8 @@ fn main_environment(is_root: bool, has_cgroups: bool) -> (Who, Pen) {
     (who, pen)
 }
 
-/// Returns the environment in which a scenario also runs. Scenarios differ, so that each slice has all environments.
+/// Returns the environment in which a scenario also runs. Scenarios differ, so that each slice has
+/// all environments.
 fn rotating_environment(scenario: &str, slice: usize) -> (Who, Pen) {
     let offset: usize = scenario.bytes().map(usize::from).sum();
     ENVIRONMENTS[(offset + slice) % ENVIRONMENTS.len()]

@@ -69,7 +69,7 @@ impl<'a> SmallDisk<'a> {
 
 impl Drop for SmallDisk<'_> {
     fn drop(&mut self) {
-        self.scene.end_everyone();
+        self.scene.kill_all_processes();
         let path: &Path = &self.path;
         let unmounted = Command::new("umount").arg(path).status().expect("umount is installed");
         if !unmounted.success() && !std::thread::panicking() {

@@ -63,7 +63,7 @@ pub(crate) fn reply(body: &Value, turn: Turn<'_>) -> Reply {
 fn content(body: &Value, turn: Turn<'_>) -> (Value, &'static str) {
     let text = |text: &str| (json!({ "type": "text", "text": text }), "end_turn");
     let (command, background) = match turn {
-        Turn::Say(words) => return text(words),
+        Turn::Text(words) => return text(words),
         Turn::Shell { command, background } => (command, background),
     };
     let Some(tool) = shell_tool(body, &["Bash", "bash"]) else {

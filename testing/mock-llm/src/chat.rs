@@ -45,7 +45,7 @@ pub(crate) fn reply(body: &Value, turn: Turn<'_>) -> Reply {
 fn message(body: &Value, turn: Turn<'_>) -> (Value, &'static str) {
     let text = |text: &str| (json!({ "role": "assistant", "content": text }), "stop");
     let command = match turn {
-        Turn::Say(words) => return text(words),
+        Turn::Text(words) => return text(words),
         Turn::Shell { command, .. } => command,
     };
     let Some(tool) = shell_tool(body, &["bash", "Bash", "shell"]) else {

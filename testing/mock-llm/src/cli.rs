@@ -1,23 +1,24 @@
 //! How the real CLIs are run against the mock: one non-interactive turn each, with nothing of the
 //! user's configuration, no telemetry, no update, and no connection except to the mock.
 //!
-//! All of it was found by trying, with the versions that the tests install. What each of them needs:
+//! All of this was found by experiment, with the versions that the tests install. What each needs:
 //!
 //! - **claude** takes everything from its environment. As root it refuses to skip its permission
 //!   prompts unless `IS_SANDBOX=1`.
 //! - **codex** takes the provider from a file. It looks for plugins on GitHub and on another host
 //!   unless those features are off. Compressed requests are a feature that is on by default; they
-//!   were not seen with a provider like this one, and the mock would refuse them, so that is off too.
+//!   were not seen with a provider like this one, and the mock would refuse them, so that is off
+//!   too.
 //! - **gemini** needs a file that selects the login method for the key in its environment.
 //!   With no model named it first asks a model which model to take; with one named it doesn't.
 //! - **opencode** has the Anthropic provider built in, so that it loads nothing for it. It does
 //!   install a package into each of its configuration folders at every start, in the background,
-//!   unless a lock file there marks this as done. With no title given it asks for one,
-//!   in a call of its own and at the same time as the first real one. It reads a list of every model
-//!   that there is, which is a third of the time that it takes to start: here the list is empty.
+//!   unless a lock file there marks this as done. With no title given it asks for one, in a call of
+//!   its own and at the same time as the first real one. It reads a list of every model that there
+//!   is, which is a third of the time that it takes to start: here the list is empty.
 //!
-//! All of them look at their standard input when it isn't a terminal, codex and opencode until its
-//! end, claude for three seconds: give them `/dev/null`.
+//! All of them read their standard input if it isn't a terminal: codex and opencode to its end,
+//! claude for three seconds. Give them `/dev/null`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -103,8 +104,8 @@ impl Cli {
     /// Prepares a run of `program` in `scenario`, with `home` as its home folder.
     ///
     /// This writes the configuration files below `home`, which need not exist yet, and creates the
-    /// folder to run in, which is `home/work`. A second run in the same `home` finds the sessions of
-    /// the first.
+    /// folder to run in, which is `home/work`. A second run in the same `home` finds the sessions
+    /// of the first.
     ///
     /// It is an error if the server does not know the scenario, or its command.
     pub fn invocation(
@@ -266,7 +267,7 @@ fn check(server: &Server, scenario: &str) -> io::Result<()> {
         scenario.parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     match parsed {
         Scenario::Shell { command, .. } if server.commands().get(&command).is_none() => {
-            Err(bad(format!("no command is called {command:?}")))
+            Err(bad(format!("unknown command {command:?}")))
         }
         _ if !scenario.bytes().all(is_path_byte) => {
             Err(bad(format!("{scenario:?} cannot be a part of a URL")))

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 /// The commands every server knows.
 ///
-/// They all end by themselves, after five minutes at the latest: each sleeps for a number of seconds
-/// of its own, by which a process list distinguishes them.
+/// They all end by themselves, after five minutes at the latest: each sleeps for a number of
+/// seconds of its own, by which a process list distinguishes them.
 const BUILT_IN: &[(&str, &str)] = &[
     // Done at once.
     ("echo", "echo hello from the tool"),

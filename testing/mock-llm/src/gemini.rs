@@ -36,7 +36,7 @@ pub(crate) fn reply(path: &str, body: &Value, turn: Turn<'_>) -> Reply {
 /// The one part of the content.
 fn part(body: &Value, turn: Turn<'_>) -> Value {
     let words = match turn {
-        Turn::Say(words) => words,
+        Turn::Text(words) => words,
         Turn::Shell { command, .. } => match shell_tool(body, &["run_shell_command"]) {
             Some(tool) => {
                 let args = json!({ "command": command, "description": "mock command" });

@@ -10,8 +10,8 @@
 //! | Gemini | `POST …/models/M:generateContent`, `:streamGenerateContent`, `:countTokens` |
 //!
 //! What it answers does not depend on the prompt but on the [`Scenario`], which is a prefix of the
-//! path and so a part of the base URL that a CLI is given: `http://127.0.0.1:PORT/s/<scenario>`. One
-//! server thus serves any number of runs with different scenarios at once.
+//! path and so a part of the base URL that a CLI is given: `http://127.0.0.1:PORT/s/<scenario>`.
+//! One server thus serves any number of runs with different scenarios at once.
 //!
 //! ```
 //! let server = mock_llm::Server::start([("greet", "echo hello")])?;
@@ -21,7 +21,8 @@
 //! ```
 //!
 //! [`Cli::invocation`] has the argument lists, environments and configuration files with which the
-//! real CLIs run against this server, non-interactively and without touching anything of the user's.
+//! real CLIs run against this server, non-interactively and without touching anything of the
+//! user's.
 
 mod anthropic;
 mod chat;

@@ -42,7 +42,7 @@ pub(crate) fn reply(body: &Value, turn: Turn<'_>) -> Reply {
 /// The one item of output.
 fn output(body: &Value, turn: Turn<'_>) -> Value {
     match turn {
-        Turn::Say(words) => message(words),
+        Turn::Text(words) => message(words),
         Turn::Shell { command, .. } => match shell_tool(body, SHELL_TOOLS) {
             Some(tool) => call(tool, command),
             None => message(HELLO),

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 /// What the mock does with the requests that name this scenario.
 ///
-/// In its text form it is the path segment after `/s/`. A suffix `@TAG` is allowed on each and means
-/// nothing to the mock; it is logged, so that concurrent runs can distinguish their requests.
+/// In its text form it is the path segment after `/s/`. A suffix `@TAG` is allowed on each and
+/// means nothing to the mock; it is logged, so that concurrent runs can distinguish their requests.
 ///
 /// | text | meaning |
 /// |---|---|
 /// | `ok` | answer with a line of text and stop |
 /// | `numbered` | the same, and each time with another number |
-/// | `bash:NAME` | ask for the shell tool with the [command](crate::Commands) of that name; when its result comes, answer with text |
+/// | `bash:NAME` | request the shell tool with this [command](crate::Commands), then answer |
 /// | `bashbg:NAME` | the same as a background task, where the tool has such a thing |
-/// | `err:CODE`, `err:CODE:raN` | always fail with this HTTP status, with a `retry-after: N` header if asked for |
+/// | `err:CODE`, `err:CODE:raN` | always fail with this HTTP status (and `retry-after: N`) |
 /// | `failN:TIMES:CODE` | fail that many times, then be `ok` |
 /// | `hang` | take the request and never answer |
 /// | `stall` | begin to stream an answer and never finish |
@@ -113,7 +113,7 @@ pub struct ParseScenarioError(String);
 
 impl fmt::Display for ParseScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no scenario reads {:?}", self.0)
+        write!(f, "unknown scenario {:?}", self.0)
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_read() {
+    fn parses_every_form() {
         assert_eq!(parse("ok"), Scenario::Ok);
         assert_eq!(parse("numbered@plan"), Scenario::Numbered);
         assert_eq!(
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_read_over() {
+    fn a_tag_is_ignored() {
         assert_eq!(parse("ok@run-1"), Scenario::Ok);
         assert_eq!(parse("bash:a@b:c@d"), parse("bash:a"));
     }

@@ -14,8 +14,8 @@ use crate::http::{self, Head};
 use crate::scenario::Scenario;
 use crate::wire::{Kind, Reply, Stream, Turn, tool_names};
 
-/// How long a client may keep a connection without a request. Longer than any tool takes, so that a
-/// client does not run into a connection that is just being closed.
+/// How long a client may keep a connection without a request. Longer than any tool takes, so that
+/// no client uses a connection that is just being closed.
 const IDLE_LIMIT: Duration = Duration::from_secs(600);
 
 /// How long a client may pause in the middle of a request, or in reading an answer.
@@ -184,8 +184,8 @@ impl Answer {
         Answer::Whole { status, body, retry_after: None }
     }
 
-    /// An error that is the mock's own and no provider's.
-    fn complaint(status: u16, message: &str) -> Self {
+    /// An error of the mock itself, not of a provider.
+    fn mock_error(status: u16, message: &str) -> Self {
         let message = format!("mock: {message}");
         // Each client finds its message somewhere in here.
         let error = json!({ "message": message, "code": status, "type": "invalid_request_error" });
@@ -230,7 +230,7 @@ impl Shared {
 
     /// Serves one connection until either side closes it.
     fn connection(&self, stream: &TcpStream) {
-        let Some(number) = self.enlist(stream) else {
+        let Some(number) = self.register(stream) else {
             return;
         };
         // A client that disconnects, or sends nothing for too long, is an ordinary end.
@@ -240,7 +240,7 @@ impl Shared {
     }
 
     /// Registers a connection to be closed at the end, unless the server is stopping.
-    fn enlist(&self, stream: &TcpStream) -> Option<u64> {
+    fn register(&self, stream: &TcpStream) -> Option<u64> {
         let other = stream.try_clone().ok()?;
         let mut state = self.lock();
         if state.stopping {
@@ -298,13 +298,13 @@ impl Shared {
             }
             ("POST", Some(kind)) => match (&scenario, &body) {
                 _ if head.encoding().is_some() => {
-                    Answer::complaint(415, "a body must not be compressed")
+                    Answer::mock_error(415, "a body must not be compressed")
                 }
-                (_, None) => Answer::complaint(400, "the body is no JSON"),
-                (Err(error), _) => Answer::complaint(400, &error.to_string()),
+                (_, None) => Answer::mock_error(400, "the body is not JSON"),
+                (Err(error), _) => Answer::mock_error(400, &error.to_string()),
                 (Ok(scenario), Some(body)) => self.decide(kind, name, scenario, path, body),
             },
-            (method, _) => Answer::complaint(404, &format!("there is no {method} {path}")),
+            (method, _) => Answer::mock_error(404, &format!("there is no {method} {path}")),
         };
 
         let tools = body.as_ref().map(tool_names).unwrap_or_default();
@@ -346,12 +346,12 @@ impl Shared {
         }
         let numbered;
         let turn = match Turn::next(scenario, &self.commands, kind.has_tool_result(body)) {
-            Ok(Turn::Say(_)) if *scenario == Scenario::Numbered => {
+            Ok(Turn::Text(_)) if *scenario == Scenario::Numbered => {
                 numbered = format!("answer number {}.", self.count(name));
-                Turn::Say(&numbered)
+                Turn::Text(&numbered)
             }
             Ok(turn) => turn,
-            Err(name) => return Answer::complaint(400, &format!("no command is called {name}")),
+            Err(name) => return Answer::mock_error(400, &format!("unknown command {name}")),
         };
         match kind.reply(path, body, turn) {
             Reply::Whole(body) => Answer::ok(body),
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_dropped_takes_its_threads_along() {
+    fn dropping_the_server_ends_its_threads() {
         let server = Server::start(Commands::default()).unwrap();
         let shared = Arc::downgrade(&server.shared);
         let mut slow = TcpStream::connect(server.address).unwrap();

@@ -111,26 +111,26 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Turn<'a> {
     /// It answers with text and ends.
-    Say(&'a str),
-    /// It wants a command to be run. A request that offers no shell tool gets [`HELLO`] instead: the
-    /// CLIs also make calls on the side, for the title of a conversation and such.
+    Text(&'a str),
+    /// It wants a command to be run. A request that offers no shell tool gets [`HELLO`] instead:
+    /// the CLIs also make calls on the side, for the title of a conversation and such.
     Shell { command: &'a str, background: bool },
 }
 
 impl<'a> Turn<'a> {
-    /// The next turn, or the name of a command that there isn't.
+    /// Returns the next turn, or the name of an unknown command.
     pub(crate) fn next(
         scenario: &'a Scenario,
         commands: &'a Commands,
         has_tool_result: bool,
     ) -> Result<Self, &'a str> {
         match scenario {
-            Scenario::Shell { .. } if has_tool_result => Ok(Turn::Say(TOOL_DONE)),
+            Scenario::Shell { .. } if has_tool_result => Ok(Turn::Text(TOOL_DONE)),
             Scenario::Shell { command: name, background } => match commands.get(name) {
                 Some(command) => Ok(Turn::Shell { command, background: *background }),
                 None => Err(name),
             },
-            _ => Ok(Turn::Say(HELLO)),
+            _ => Ok(Turn::Text(HELLO)),
         }
     }
 }

@@ -24,9 +24,9 @@ use crate::witness::Witness;
 mod tests;
 
 /// How long everything may take to become idle, on a machine that has other work too.
-pub(crate) const SETTLES: Duration = Duration::from_secs(90);
+pub(crate) const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// The interval of polling.
-const LOOK_AGAIN: Duration = Duration::from_millis(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
 /// The maximum number of descriptors for the register: its connections use a few each.
 const REGISTER: usize = 16;
@@ -47,7 +47,7 @@ pub(crate) struct Audit<'a> {
     pub(crate) cap: usize,
     pub(crate) baseline: &'a IdleResources,
     /// How long everything may take to become idle.
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl Audit<'_> {
@@ -72,7 +72,7 @@ impl Audit<'_> {
         self.ledger.open().faults.shutdown = true;
         self.expect_ok(&["daemon", "stop"], &mut wrong);
         self.check_nothing_left(&mut wrong);
-        wrong.extend(self.bystanders.hit());
+        wrong.extend(self.bystanders.harmed());
         self.check_logs(&mut wrong);
         wrong
     }
@@ -100,7 +100,7 @@ impl Audit<'_> {
 
     /// Waits until everything is idle.
     fn settle(&self, wrong: &mut Vec<String>) -> Option<()> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         loop {
             let sessions = self.sessions(wrong)?;
             let open: Vec<_> =
@@ -109,10 +109,10 @@ impl Audit<'_> {
                 return Some(());
             }
             if Instant::now() > deadline {
-                wrong.push(format!("not idle after {:?}: {open:#?}", self.patience));
+                wrong.push(format!("not idle after {:?}: {open:#?}", self.timeout));
                 return None;
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -130,7 +130,7 @@ impl Audit<'_> {
 
     /// Checks that every live process belongs to a live session or to Kennel itself.
     fn check_owners(&self, wrong: &mut Vec<String>) {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         loop {
             let Some(sessions) = self.sessions(wrong) else { return };
             let strays = strays(self.look(), &sessions, |name| self.was_given_up(name));
@@ -141,7 +141,7 @@ impl Audit<'_> {
                 wrong.push(format!("strays: {strays:#?}"));
                 return;
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -149,7 +149,8 @@ impl Audit<'_> {
         look(self.scene, &self.bystanders.pids())
     }
 
-    /// Returns whether a process may be left of a session that was lost and forgotten: Kennel can't find it.
+    /// Returns whether a process may be left of a session that was lost and forgotten: Kennel can't
+    /// find it.
     fn was_given_up(&self, name: &str) -> bool {
         let record = self.ledger.open();
         record.faults.yard > 0
@@ -178,7 +179,8 @@ impl Audit<'_> {
         }));
     }
 
-    /// Forgets lost sessions, as a user would, and ends what is left of them, since Kennel can't find it.
+    /// Forgets lost sessions, as a user would, and ends what is left of them, since Kennel can't
+    /// find it.
     fn forget_lost_sessions(&self, wrong: &mut Vec<String>) {
         let Some(sessions) = self.sessions(wrong) else { return };
         for lost in sessions.iter().filter(|it| it.phase == Phase::Lost) {
@@ -201,7 +203,7 @@ impl Audit<'_> {
 
     /// Checks that exactly the worktrees with changes are kept.
     fn check_worktrees(&self, wrong: &mut Vec<String>) {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         let listed = loop {
             let Some(text) = self.expect_ok(&["worktrees", "--json"], wrong) else { return };
             let view: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -212,11 +214,11 @@ impl Audit<'_> {
             if Instant::now() > deadline {
                 wrong.push(format!(
                     "worktrees are still due for removal after {:?}: {listed:#?}",
-                    self.patience
+                    self.timeout
                 ));
                 return;
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         };
         let folder = witness_folder(self.scene);
         let kept: BTreeSet<String> =
@@ -241,8 +243,8 @@ impl Audit<'_> {
         self.check_repository(wrong);
     }
 
-    /// Returns whether Kennel may have been unable to inspect the worktree: it keeps those of forgotten sessions, and
-    /// those for which git failed.
+    /// Returns whether Kennel may have been unable to inspect the worktree: it keeps those of
+    /// forgotten sessions, and those for which git failed.
     fn may_be_unjudged(&self, name: &str) -> bool {
         let record = self.ledger.open();
         let given_up = record.requested.get(name).is_some_and(|requested| requested.forgotten);
@@ -277,13 +279,13 @@ impl Audit<'_> {
                     wrong.push(format!("{file} is left behind by {view:?}"));
                 }
             }
-            let deadline = Instant::now() + self.patience;
+            let deadline = Instant::now() + self.timeout;
             while !kennel_testing::is_free(&folder.join("lock")) {
                 if Instant::now() > deadline {
                     wrong.push(format!("the lock is still held of {view:?}"));
                     break;
                 }
-                thread::sleep(LOOK_AGAIN);
+                thread::sleep(POLL_INTERVAL);
             }
         }
         let known: BTreeSet<&str> = sessions.iter().map(|it| it.id.as_str()).collect();
@@ -297,7 +299,7 @@ impl Audit<'_> {
     }
 
     fn check_baseline(&self, wrong: &mut Vec<String>) {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         loop {
             let now = baseline(self.scene, self.bystanders);
             if let Some(now) = &now
@@ -320,13 +322,13 @@ impl Audit<'_> {
                 ));
                 return;
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
     /// Checks that the daemon leaves no process, no pen and no socket.
     fn check_nothing_left(&self, wrong: &mut Vec<String>) {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         let cgroup_of_others = "kennel-0123456789abcdef-0c3k5d9wq2fa";
         loop {
             let processes = self.look();
@@ -341,7 +343,7 @@ impl Audit<'_> {
                 wrong.push(format!("left behind by the daemon: {processes:#?} {pens:?}"));
                 return;
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
         for socket in ["kennel.sock", "deposit.sock"] {
             if self.scene.kennel_home().join(socket).exists() {
@@ -382,7 +384,8 @@ fn names(sessions: &[SessionView], phase: Phase) -> BTreeSet<String> {
     sessions.iter().filter(|it| it.phase == phase).filter_map(|it| it.name.clone()).collect()
 }
 
-/// Returns the resources in use, after all spare keepers have been ended; `None` while there are keepers.
+/// Returns the resources in use, after all spare keepers have been ended; `None` while there are
+/// keepers.
 pub(crate) fn baseline(scene: &Scene, bystanders: &Bystanders) -> Option<IdleResources> {
     let all = look(scene, &bystanders.pids());
     for spare in all.iter().filter(|it| matches!(it.role, ProcessRole::Spare)) {

@@ -12,7 +12,7 @@ use kennel_testing::{Process, Scene};
 /// How long bystanders run, in seconds.
 const LIFE: &str = "900";
 /// How long a dead process may take to be reaped, after which its pid is free.
-const REAPED: Duration = Duration::from_secs(1);
+const REAP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Writing a number here makes the next process get the pid that follows.
 const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
 
@@ -41,8 +41,9 @@ impl Bystanders {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts processes with names and cookies that look like Kennel's, and an agent outside of Kennel.
-    pub(crate) fn gather(scene: &Scene) -> anyhow::Result<Self> {
+    /// Starts processes with names and cookies that look like Kennel's, and an agent outside of
+    /// Kennel.
+    pub(crate) fn start(scene: &Scene) -> anyhow::Result<Self> {
         let all = Self::default();
         for name in ["kennel-keeper", "kennel-yard", "kennel-daemon", "kennel-spare"] {
             let mut bash = scene.command(Path::new("bash"));
@@ -71,14 +72,15 @@ impl Bystanders {
         Ok(())
     }
 
-    /// Returns their pids. They are children that are not reaped, so that no other process has these pids.
+    /// Returns their pids. They are children that are not reaped, so that no other process has
+    /// these pids.
     pub(crate) fn pids(&self) -> BTreeSet<i32> {
         self.open().iter().filter_map(|it| i32::try_from(it.child.id()).ok()).collect()
     }
 
     /// Starts a bystander with the pid of a killed process, as soon as that is reaped.
     pub(crate) fn reuse_pid(&self, pid: i32, whose: &str) -> PidReuse {
-        let deadline = Instant::now() + REAPED;
+        let deadline = Instant::now() + REAP_TIMEOUT;
         while Path::new(&format!("/proc/{pid}")).exists() {
             if Instant::now() > deadline {
                 return PidReuse::No;
@@ -86,8 +88,8 @@ impl Bystanders {
             std::thread::sleep(Duration::from_millis(1));
         }
         let set = fs::write(LAST_PID, (pid - 1).to_string());
-        let stranger = Command::new("sleep").arg(LIFE).env_clear().spawn();
-        let (Ok(()), Ok(mut child)) = (set, stranger) else { return PidReuse::No };
+        let sleeper = Command::new("sleep").arg(LIFE).env_clear().spawn();
+        let (Ok(()), Ok(mut child)) = (set, sleeper) else { return PidReuse::No };
         if i32::try_from(child.id()) == Ok(pid) {
             let what = format!("a bystander with the former pid {pid} of {whose}");
             self.open().push(Bystander { what, child });
@@ -98,23 +100,23 @@ impl Bystanders {
     }
 
     /// Returns the bystanders that were harmed.
-    pub(crate) fn hit(&self) -> Vec<String> {
-        let mut hit = Vec::new();
+    pub(crate) fn harmed(&self) -> Vec<String> {
+        let mut harmed = Vec::new();
         for Bystander { what, child } in self.open().iter_mut() {
             let pid = i32::try_from(child.id()).unwrap_or_default();
             match child.try_wait() {
                 Ok(None) => {}
                 ended => {
-                    hit.push(format!("{what} (pid {pid}) has ended: {ended:?}"));
+                    harmed.push(format!("{what} (pid {pid}) has ended: {ended:?}"));
                     continue;
                 }
             }
             match Process::look(pid) {
                 Some(process) if process.state != 'T' => {}
-                other => hit.push(format!("{what} (pid {pid}) is stopped: {other:?}")),
+                other => harmed.push(format!("{what} (pid {pid}) is stopped: {other:?}")),
             }
         }
-        hit
+        harmed
     }
 
     /// Returns the number of live bystanders.
@@ -141,10 +143,10 @@ mod tests {
         let mut sleep = Command::new("sleep");
         sleep.arg(LIFE);
         all.add("a sleeper".to_owned(), sleep).unwrap();
-        assert_eq!(all.hit(), Vec::<String>::new());
+        assert_eq!(all.harmed(), Vec::<String>::new());
         all.open()[0].child.kill().unwrap();
         kennel_testing::eventually("it is reported", || {
-            all.hit().first().is_some_and(|harmed| harmed.contains("a sleeper"))
+            all.harmed().first().is_some_and(|harmed| harmed.contains("a sleeper"))
         });
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct ClientCall {
     /// Selects one of the sessions requested so far, the youngest first.
     pub(crate) target: u32,
     /// When the client disconnects without waiting for the answer, if it does.
-    pub(crate) vanishes_ms: Option<u32>,
+    pub(crate) disconnect_after_ms: Option<u32>,
 }
 
 /// The command of a call.
@@ -154,11 +154,11 @@ impl ClientCall {
             }
             VerbKind::Nonsense => TortureVerb::Nonsense,
         };
-        let vanishes = rng.u32(1..400);
-        let vanishes_ms = chance(rng, 8).then_some(vanishes);
-        // Young sessions are the ones in which something happens.
+        let disconnect_after = rng.u32(1..400);
+        let disconnect_after_ms = chance(rng, 8).then_some(disconnect_after);
+        // Most activity is in young sessions.
         let target = rng.u32(..12).min(rng.u32(..12));
-        Self { verb, target, vanishes_ms }
+        Self { verb, target, disconnect_after_ms }
     }
 }
 
@@ -215,16 +215,16 @@ mod tests {
     #[test]
     fn every_verb_and_every_job_is_drawn() {
         let plan = plan(5);
-        let verbs: BTreeSet<_> = plan.iter().map(|act| act.verb.name()).collect();
+        let verbs: BTreeSet<_> = plan.iter().map(|call| call.verb.name()).collect();
         assert_eq!(verbs.len(), 25, "{verbs:?}");
         let jobs: BTreeSet<_> = plan
             .iter()
-            .filter_map(|act| match &act.verb {
+            .filter_map(|call| match &call.verb {
                 TortureVerb::Run(arguments) => Some(arguments.job.behaviour().first().cloned()),
                 _ => None,
             })
             .collect();
         assert!(jobs.len() >= 15, "{jobs:?}");
-        assert!(plan.iter().any(|act| act.vanishes_ms.is_some()));
+        assert!(plan.iter().any(|call| call.disconnect_after_ms.is_some()));
     }
 }

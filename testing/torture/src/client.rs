@@ -13,10 +13,10 @@ use crate::ledger::Ledger;
 use crate::processes::witness_folder;
 use crate::run_arguments::{RunArguments, WorktreeFlag};
 
-/// A call that takes longer hangs: no process is paused for more than two seconds.
-const HANGS: Duration = Duration::from_secs(25);
+/// A call that takes longer counts as hanging: no process is paused for more than two seconds.
+const HANG_TIMEOUT: Duration = Duration::from_secs(25);
 /// The interval of polling.
-const LOOK_AGAIN: Duration = Duration::from_millis(4);
+const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
 /// A client of the torture test.
 pub(crate) struct TortureClient<'a> {
@@ -34,9 +34,9 @@ pub(crate) struct TortureClient<'a> {
 #[derive(Debug, Clone, Copy)]
 enum CallTimeout {
     /// When it hangs.
-    Patient,
+    Hang,
     /// At the end of the epoch: it may take as long as a session runs.
-    UntilTheEnd,
+    EpochEnd,
 }
 
 impl TortureClient<'_> {
@@ -44,108 +44,115 @@ impl TortureClient<'_> {
     pub(crate) fn run(&self, rng: &mut Rng) {
         let mut number = 0;
         while Instant::now() < self.until {
-            let act = ClientCall::draw(rng, self.pens);
-            self.ledger.count(act.verb.name());
-            if act.vanishes_ms.is_some() {
+            let call_plan = ClientCall::draw(rng, self.pens);
+            self.ledger.count(call_plan.verb.name());
+            if call_plan.disconnect_after_ms.is_some() {
                 self.ledger.count("clients that disconnect");
             }
             number += 1;
-            self.perform(&act, number);
+            self.perform(&call_plan, number);
         }
     }
 
-    fn perform(&self, act: &ClientCall, number: u32) {
-        if let TortureVerb::Run(arguments) = &act.verb {
+    fn perform(&self, call_plan: &ClientCall, number: u32) {
+        if let TortureVerb::Run(arguments) = &call_plan.verb {
             let name = format!("{}n{number}", self.prefix);
             self.ledger.open().ask(&name, arguments);
-            return self.ask_for(&name, arguments, act.vanishes_ms);
+            return self.ask_for(&name, arguments, call_plan.disconnect_after_ms);
         }
-        let Some(name) = self.ledger.open().target(act.target) else { return };
-        let vanishes = act.vanishes_ms;
-        match &act.verb {
+        let Some(name) = self.ledger.open().target(call_plan.target) else { return };
+        let disconnect_after = call_plan.disconnect_after_ms;
+        match &call_plan.verb {
             TortureVerb::Run(_) => {}
-            TortureVerb::Retry => self.retry(&name, vanishes),
-            TortureVerb::Stop { now } => self.stop(&name, *now, vanishes),
+            TortureVerb::Retry => self.retry(&name, disconnect_after),
+            TortureVerb::Stop { now } => self.stop(&name, *now, disconnect_after),
             TortureVerb::StopByHttp => self.stop_by_http(&name),
             TortureVerb::StopAll => {
                 // `--all` may include sessions that are created during the call.
                 self.ledger.open().note_all(|it| it.stop = true);
-                self.call(&["stop", "--all"], vanishes);
+                self.call(&["stop", "--all"], disconnect_after);
                 self.ledger.open().note_all(|it| it.stop = true);
             }
             TortureVerb::Signal(signal) => {
                 self.ledger.note(&name, |it| {
                     it.signals.insert(*signal);
                 });
-                self.call(&["signal", &name, &signal.to_string()], vanishes);
+                self.call(&["signal", &name, &signal.to_string()], disconnect_after);
             }
             TortureVerb::Send { end } => {
                 self.ledger.note(&name, |it| it.typed = true);
                 let end = if *end { &["--eof"][..] } else { &[] };
-                self.call(&[&["send", &name, "hello", "--enter"], end].concat(), vanishes);
+                self.call(&[&["send", &name, "hello", "--enter"], end].concat(), disconnect_after);
             }
-            TortureVerb::Logs { follow: false } => drop(self.call(&["logs", &name], vanishes)),
+            TortureVerb::Logs { follow: false } => {
+                drop(self.call(&["logs", &name], disconnect_after))
+            }
             TortureVerb::Logs { follow: true } => {
                 self.start(
                     self.scene.kennel(&["logs", "-f", &name]),
-                    vanishes,
-                    CallTimeout::UntilTheEnd,
+                    disconnect_after,
+                    CallTimeout::EpochEnd,
                 );
             }
-            TortureVerb::Wait => self.wait(&name, vanishes),
-            TortureVerb::Resume(times) => self.resume(&name, *times, vanishes),
-            TortureVerb::Remove { force } => self.remove(&name, *force, vanishes),
+            TortureVerb::Wait => self.wait(&name, disconnect_after),
+            TortureVerb::Resume(times) => self.resume(&name, *times, disconnect_after),
+            TortureVerb::Remove { force } => self.remove(&name, *force, disconnect_after),
             TortureVerb::Prune => {
                 self.ledger.open().note_all(|it| it.removal = true);
-                self.call(&["prune"], vanishes);
+                self.call(&["prune"], disconnect_after);
                 self.ledger.open().note_all(|it| it.removal = true);
             }
             TortureVerb::Forget => {
                 self.ledger.note(&name, |it| it.forgotten = true);
-                self.call(&["forget", &name], vanishes);
+                self.call(&["forget", &name], disconnect_after);
             }
-            TortureVerb::Strays { end: false } => drop(self.call(&["strays", "--json"], vanishes)),
-            TortureVerb::Strays { end: true } => drop(self.call(&["strays", "--end"], vanishes)),
-            TortureVerb::List => drop(self.call(&["ps", "-a", "--json"], vanishes)),
+            TortureVerb::Strays { end: false } => {
+                drop(self.call(&["strays", "--json"], disconnect_after))
+            }
+            TortureVerb::Strays { end: true } => {
+                drop(self.call(&["strays", "--end"], disconnect_after))
+            }
+            TortureVerb::List => drop(self.call(&["ps", "-a", "--json"], disconnect_after)),
             TortureVerb::ListByHttp => self.list_by_http(),
-            TortureVerb::Inspect => drop(self.call(&["inspect", &name], vanishes)),
-            TortureVerb::Events => drop(self.call(&["events", "--json"], vanishes)),
-            TortureVerb::Worktrees => drop(self.call(&["worktrees", "--json"], vanishes)),
-            TortureVerb::Restart => drop(self.call(&["daemon", "restart"], vanishes)),
-            TortureVerb::Report(token) => self.report(&name, *token, act.target),
+            TortureVerb::Inspect => drop(self.call(&["inspect", &name], disconnect_after)),
+            TortureVerb::Events => drop(self.call(&["events", "--json"], disconnect_after)),
+            TortureVerb::Worktrees => drop(self.call(&["worktrees", "--json"], disconnect_after)),
+            TortureVerb::Restart => drop(self.call(&["daemon", "restart"], disconnect_after)),
+            TortureVerb::Report(token) => self.report(&name, *token, call_plan.target),
             TortureVerb::Nonsense => self.send_invalid_request(),
         }
     }
 
     /// Runs `kennel ARGS…` until it answers or the client disconnects.
-    fn call(&self, args: &[&str], vanishes_ms: Option<u32>) -> Option<Ended> {
-        self.start(self.scene.kennel(args), vanishes_ms, CallTimeout::Patient)
+    fn call(&self, args: &[&str], disconnect_after_ms: Option<u32>) -> Option<Ended> {
+        self.start(self.scene.kennel(args), disconnect_after_ms, CallTimeout::Hang)
     }
 
     fn start(
         &self,
         command: Command,
-        vanishes_ms: Option<u32>,
-        patience: CallTimeout,
+        disconnect_after_ms: Option<u32>,
+        timeout: CallTimeout,
     ) -> Option<Ended> {
         let shown = format!("{:?}", command.get_args().skip(2).collect::<Vec<_>>());
         let begun = Instant::now();
         let mut running = Running::start(command);
-        let vanishes = vanishes_ms.map(|ms| begun + Duration::from_millis(ms.into()));
-        let leaves = match patience {
-            CallTimeout::Patient => None,
-            CallTimeout::UntilTheEnd => Some(self.until),
+        let disconnect_after =
+            disconnect_after_ms.map(|ms| begun + Duration::from_millis(ms.into()));
+        let leaves = match timeout {
+            CallTimeout::Hang => None,
+            CallTimeout::EpochEnd => Some(self.until),
         };
         while !running.has_ended() {
             let now = Instant::now();
-            if vanishes.is_some_and(|at| now > at) || leaves.is_some_and(|at| now > at) {
+            if disconnect_after.is_some_and(|at| now > at) || leaves.is_some_and(|at| now > at) {
                 return None; // dropping it kills it
             }
-            if now > begun + HANGS {
-                self.ledger.wrong(format!("hangs for {HANGS:?}: {shown}"));
+            if now > begun + HANG_TIMEOUT {
+                self.ledger.wrong(format!("hangs for {HANG_TIMEOUT:?}: {shown}"));
                 return None;
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
         let ended = running.wait();
         if ended.code < 0 || ended.stderr.contains("panicked") {
@@ -158,7 +165,7 @@ impl TortureClient<'_> {
         Some(ended)
     }
 
-    fn ask_for(&self, name: &str, arguments: &RunArguments, vanishes_ms: Option<u32>) {
+    fn ask_for(&self, name: &str, arguments: &RunArguments, disconnect_after_ms: Option<u32>) {
         let flags = arguments.flags(name, self.scene.pen_name());
         let argv = arguments.argv(name, &self.scene.path(""), &witness_folder(self.scene));
         let words: Vec<&str> =
@@ -168,13 +175,13 @@ impl TortureClient<'_> {
         if arguments.worktree != WorktreeFlag::No {
             command.current_dir(self.scene.path("work/repo"));
         }
-        let patience = match arguments.foreground {
-            true => CallTimeout::UntilTheEnd,
-            // A session that never ends and never becomes ready is waited for.
-            false if arguments.ready.is_some_and(|ready| ready.wait) => CallTimeout::UntilTheEnd,
-            false => CallTimeout::Patient,
+        let timeout = match arguments.foreground {
+            true => CallTimeout::EpochEnd,
+            // The call may wait for a session that never ends and never becomes ready.
+            false if arguments.ready.is_some_and(|ready| ready.wait) => CallTimeout::EpochEnd,
+            false => CallTimeout::Hang,
         };
-        let Some(ended) = self.start(command, vanishes_ms, patience) else { return };
+        let Some(ended) = self.start(command, disconnect_after_ms, timeout) else { return };
         let id = ended.stdout.trim_end().to_owned();
         let denied = ended.stderr.contains("nothing was started");
         self.ledger.note(name, |it| {
@@ -187,20 +194,20 @@ impl TortureClient<'_> {
         });
     }
 
-    fn retry(&self, name: &str, vanishes_ms: Option<u32>) {
+    fn retry(&self, name: &str, disconnect_after_ms: Option<u32>) {
         let arguments =
             self.ledger.open().requested.get(name).map(|requested| requested.arguments.clone());
         if let Some(arguments) =
             arguments.filter(|arguments| arguments.keyed && !arguments.foreground)
         {
-            self.ask_for(name, &arguments, vanishes_ms);
+            self.ask_for(name, &arguments, disconnect_after_ms);
         }
     }
 
-    fn stop(&self, name: &str, now: bool, vanishes_ms: Option<u32>) {
+    fn stop(&self, name: &str, now: bool, disconnect_after_ms: Option<u32>) {
         let resumes = self.begin_stop(name);
         let now = if now { &["--now"][..] } else { &[] };
-        let ended = self.call(&[&["stop", name], now].concat(), vanishes_ms);
+        let ended = self.call(&[&["stop", name], now].concat(), disconnect_after_ms);
         let ended_well = ended.is_some_and(|ended| ended.code == 0);
         self.ledger.note(name, |it| it.stopped |= ended_well && it.resumes == resumes);
     }
@@ -251,15 +258,15 @@ impl TortureClient<'_> {
         }
     }
 
-    fn wait(&self, name: &str, vanishes_ms: Option<u32>) {
+    fn wait(&self, name: &str, disconnect_after_ms: Option<u32>) {
         let waiting = self.scene.kennel(&["wait", name]);
-        let Some(ended) = self.start(waiting, vanishes_ms, CallTimeout::UntilTheEnd) else {
+        let Some(ended) = self.start(waiting, disconnect_after_ms, CallTimeout::EpochEnd) else {
             return;
         };
         self.ledger.note(name, |it| it.codes.push(("wait", ended.code)));
     }
 
-    fn resume(&self, name: &str, times: u32, vanishes_ms: Option<u32>) {
+    fn resume(&self, name: &str, times: u32, disconnect_after_ms: Option<u32>) {
         self.ledger.note(name, |it| {
             it.resumes += times;
             it.stopped = false;
@@ -267,7 +274,7 @@ impl TortureClient<'_> {
         thread::scope(|scope| {
             for _ in 0..times {
                 scope.spawn(|| {
-                    let ended = self.call(&["resume", "-d", "--queue", name], vanishes_ms);
+                    let ended = self.call(&["resume", "-d", "--queue", name], disconnect_after_ms);
                     if let Some(ended) = ended.filter(|ended| ended.code == 0) {
                         let id = ended.stdout.trim_end().to_owned();
                         self.ledger.note(name, |it| {
@@ -279,13 +286,13 @@ impl TortureClient<'_> {
         });
     }
 
-    fn remove(&self, name: &str, force: bool, vanishes_ms: Option<u32>) {
+    fn remove(&self, name: &str, force: bool, disconnect_after_ms: Option<u32>) {
         self.ledger.note(name, |it| {
             it.removal = true;
             it.stop |= force;
         });
         let force = if force { &["--force"][..] } else { &[] };
-        self.call(&[&["rm", name], force].concat(), vanishes_ms);
+        self.call(&[&["rm", name], force].concat(), disconnect_after_ms);
     }
 
     /// A report with a token that is not the launch's own must be refused.
@@ -308,7 +315,7 @@ impl TortureClient<'_> {
         let Some(secret) = secret.filter(|secret| secret.len() == 32) else { return };
         let mut command = self.scene.kennel(&["report", "busy"]);
         command.env("KENNEL_SESSION", &id).env("KENNEL_TOKEN", secret);
-        let ended = self.start(command, None, CallTimeout::Patient);
+        let ended = self.start(command, None, CallTimeout::Hang);
         if let (Some(ended), false) = (ended, token == ReportToken::Own)
             && ended.code == 0
         {

@@ -1,4 +1,4 @@
-//! Counts how often each thing was done.
+//! Counts calls and faults by name.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 use fastrand::Rng;
 use kennel_testing::{Faults, Pen, Running, Scene, SmallDisk, Who, eventually, is_root};
 
-use crate::audit::{Audit, IdleResources, SETTLES, baseline, pens};
+use crate::audit::{Audit, IdleResources, SETTLE_TIMEOUT, baseline, pens};
 use crate::bystanders::Bystanders;
 use crate::client::TortureClient;
 use crate::counts::Counts;
@@ -78,15 +78,15 @@ pub(crate) struct EpochOutcome {
 }
 
 /// Runs an epoch.
-pub(crate) fn play(seed: u64, number: u32, plan: &EpochPlan) -> anyhow::Result<EpochOutcome> {
+pub(crate) fn run(seed: u64, number: u32, plan: &EpochPlan) -> anyhow::Result<EpochOutcome> {
     let scene =
         Scene::new(plan.who, plan.pen).context("this machine does not support the scene")?;
     let disk = plan.small_disk.then(|| SmallDisk::of_size(&scene, DISK));
     prepare(&scene, plan)?;
     let ledger = Ledger::default();
-    let bystanders = Bystanders::gather(&scene)?;
+    let bystanders = Bystanders::start(&scene)?;
     let faults = Faults::new(&scene);
-    let stage = RunningEpoch {
+    let epoch = RunningEpoch {
         scene: &scene,
         disk: disk.as_ref(),
         ledger: &ledger,
@@ -94,8 +94,8 @@ pub(crate) fn play(seed: u64, number: u32, plan: &EpochPlan) -> anyhow::Result<E
         faults: &faults,
     };
     // The harness panics if it fails.
-    let played = catch_unwind(AssertUnwindSafe(|| stage.play(seed, number, plan)));
-    let mut wrong = match played {
+    let outcome = catch_unwind(AssertUnwindSafe(|| epoch.run(seed, number, plan)));
+    let mut wrong = match outcome {
         Ok(wrong) => wrong?,
         Err(panic) => vec![format!("panicked: {}", panic_message(&*panic))],
     };
@@ -117,7 +117,7 @@ pub(crate) fn play(seed: u64, number: u32, plan: &EpochPlan) -> anyhow::Result<E
 /// Returns the message of a panic.
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("nothing").to_owned()
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
 }
 
 fn prepare(scene: &Scene, plan: &EpochPlan) -> anyhow::Result<()> {
@@ -159,7 +159,7 @@ struct RunningEpoch<'a> {
 }
 
 impl RunningEpoch<'_> {
-    fn play(&self, seed: u64, number: u32, plan: &EpochPlan) -> anyhow::Result<Vec<String>> {
+    fn run(&self, seed: u64, number: u32, plan: &EpochPlan) -> anyhow::Result<Vec<String>> {
         let baseline = self.warm_up();
         for round in 0..plan.rounds {
             // A round is drawn like an epoch with a distant number.
@@ -172,7 +172,7 @@ impl RunningEpoch<'_> {
                 bystanders: self.bystanders,
                 cap: plan.cap,
                 baseline: &baseline,
-                patience: SETTLES,
+                timeout: SETTLE_TIMEOUT,
             };
             let begun = Instant::now();
             let wrong = audit.run();

@@ -1,4 +1,5 @@
-//! The fault injector. It signals only processes that it has identified as the scene's, and only by pidfd.
+//! The fault injector. It signals only processes that it has identified as the scene's, and only by
+//! pidfd.
 
 use std::fs;
 use std::thread;
@@ -117,7 +118,8 @@ impl FaultInjector<'_> {
         !found.is_empty()
     }
 
-    /// Records which end this explains. The process must be stopped, since its role may have changed.
+    /// Records which end this explains. The process must be stopped, since its role may have
+    /// changed.
     fn note_kill(&self, found: &SceneProcess) {
         let now = self.look().into_iter().find(|it| it.process.pid == found.process.pid);
         let role = now.map_or_else(|| found.role.clone(), |now| now.role);
@@ -147,7 +149,8 @@ impl FaultInjector<'_> {
         true
     }
 
-    /// Lowers a resource limit, then restores it for the process and for those that it has forked meanwhile.
+    /// Lowers a resource limit, then restores it for the process and for those that it has forked
+    /// meanwhile.
     fn starve(&self, victim: FaultVictim, shortage: Shortage, ms: u32) -> bool {
         let Some((_, handle)) = self.find(victim) else { return false };
         let open = fs::read_dir(format!("/proc/{}/fd", handle.pid)).map_or(0, Iterator::count);
@@ -164,8 +167,8 @@ impl FaultInjector<'_> {
         self.ledger.open().faults.starved = true;
         thread::sleep(Duration::from_millis(ms.into()));
         for other in self.look() {
-            let kin = other.process.command.starts_with("kennel-");
-            if let (true, Some(pid)) = (kin, Pid::from_raw(other.process.pid)) {
+            let is_kennel = other.process.command.starts_with("kennel-");
+            if let (true, Some(pid)) = (is_kennel, Pid::from_raw(other.process.pid)) {
                 give_back(pid, resource, &scarce, &before);
             }
         }

@@ -1,4 +1,4 @@
-//! The rules that must hold whichever process was killed at whatever time, checked against the evidence.
+//! The rules that must hold whichever process was killed at any time, checked against the evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ mod tests;
 
 /// The lowest exit code of Kennel itself.
 const OWN_CODES: i32 = 201;
-/// The exit codes of the shell that starts an agent: those of its script, and the shell's own for commands that it
-/// can't run.
+/// The exit codes of the shell that starts an agent: those of its script, and the shell's own for
+/// commands that it can't run.
 const SCRIPT_CODES: [i32; 4] = [2, 90, 126, 127];
 
 /// Everything that is known at the end.
@@ -236,7 +236,8 @@ impl<'a> SessionCase<'a> {
         self.requested.arguments.reports || self.requested.arguments.worktree == WorktreeFlag::Dirty
     }
 
-    /// Returns whether this signal has a cause. `check_reason` covers reasons other than the agent's own end.
+    /// Returns whether this signal has a cause. `check_reason` covers reasons other than the
+    /// agent's own end.
     fn is_explained(&self, view: &SessionView, signal: i32, harmed: bool) -> bool {
         const HUP: i32 = 1;
         const KILL: i32 = 9;
@@ -334,7 +335,8 @@ struct LaunchOutput<'a> {
     harmed: bool,
 }
 
-/// Returns whether a session may be lost: without yard and keeper, the processes of a subtree pen can't be found.
+/// Returns whether a session may be lost: without yard and keeper, the processes of a subtree pen
+/// can't be found.
 pub(crate) fn may_be_lost(view: &SessionView, faults: &HomeFaults, harmed: bool) -> bool {
     let in_cgroup = view.pen.as_ref().is_some_and(|pen| pen.starts_with('/'));
     !in_cgroup && faults.yard > 0 && harmed

@@ -1,4 +1,5 @@
-//! Records all requests, answers and injected faults: everything that can explain how a session ended.
+//! Records all requests, answers and injected faults: everything that can explain how a session
+//! ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +24,7 @@ pub(crate) struct LedgerRecord {
     pub(crate) wrong: Vec<String>,
     /// Internal errors that were reported to clients.
     pub(crate) internal: Vec<String>,
-    /// How often each thing was done.
+    /// How often each call was made and each fault injected.
     pub(crate) counts: Counts,
 }
 
@@ -62,7 +63,8 @@ pub(crate) struct RequestedSession {
 pub(crate) struct HomeFaults {
     /// The launches whose keepers were killed.
     pub(crate) keepers: BTreeSet<String>,
-    /// How many keepers of an unknown launch were killed, or spare keepers that may just have received one.
+    /// How many keepers of an unknown launch were killed, or spare keepers that may just have
+    /// received one.
     pub(crate) unknown_keepers: u32,
     /// How often the yard was killed.
     pub(crate) yard: u32,

@@ -1,14 +1,15 @@
-//! The torture test: several clients call random commands while processes are killed and paused, disks are full and
-//! descriptors are missing. Then an audit checks everything from outside. `cargo xtask torture --seconds N --seed S`.
+//! The torture test: several clients call random commands while processes are killed and paused,
+//! disks are full and descriptors are missing. Then an audit checks everything from outside. `cargo
+//! xtask torture --seconds N --seed S`.
 //!
 //! ```text
-//! seed ─┬─ epoch 0 ─┬─ client 0 ── ClientCall, …  ──► kennel, HTTP ──┐
-//!       │           ├─ client 1 ── …                                 ├──► Ledger ──► judge ──► findings
-//!       │           └─ injector ── InjectedFault, … ──► by pidfd ────┘      ▲
-//!       └─ epoch 1 …                          agents ── their notes ─────────┘
+//! seed ─┬─ epoch 0 ─┬─ client 0 ── ClientCall, … ──► kennel, HTTP ┐
+//!       │           ├─ client 1 ── …                              ├─► Ledger ─► judge ─► findings
+//!       │           └─ injector ── InjectedFault, … ──► by pidfd ─┘               ▲
+//!       └─ epoch 1 …                            agents ── their notes ────────────┘
 //! ```
-//! The seed decides which calls and faults are drawn, not their timing. To investigate a failure, read the evidence, which is
-//! kept, and run the same plan again.
+//! The seed decides which calls and faults are drawn, not their timing. To investigate a failure,
+//! read the evidence, which is kept, and run the same plan again.
 
 mod audit;
 mod bystanders;
@@ -102,10 +103,10 @@ fn torture(options: TortureOptions) -> anyhow::Result<ExitCode> {
         let plan = EpochPlan::draw(&mut random_numbers(options.seed, number, RandomStream::Epoch));
         println!("epoch {number}: {plan:?}");
         let neighbour = Neighbour::new(plan.who, plan.pen);
-        let mut outcome = epoch::play(options.seed, number, &plan)?;
+        let mut outcome = epoch::run(options.seed, number, &plan)?;
         if let Some(neighbour) = neighbour {
-            outcome.wrong.extend(neighbour.hit().inspect(|what| println!("- {what}")));
-            neighbour.leave();
+            outcome.wrong.extend(neighbour.harmed().inspect(|what| println!("- {what}")));
+            neighbour.stop();
         }
         for answer in &outcome.internal {
             println!("  answered with 207: {answer}");

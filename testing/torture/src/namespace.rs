@@ -1,4 +1,5 @@
-//! A separate pid namespace: processes outside can't be harmed, and everything inside ends with this program.
+//! A separate pid namespace: processes outside can't be harmed, and everything inside ends with
+//! this program.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode};
@@ -12,7 +13,8 @@ pub(crate) const FIRST: &str = "__first";
 /// The argument of the process that runs the test in the namespace.
 pub(crate) const INSIDE: &str = "__inside";
 
-/// Runs this program again in a namespace, where that is possible. Killing it kills everything in the namespace.
+/// Runs this program again in a namespace, where that is possible. Killing it kills everything in
+/// the namespace.
 pub(crate) fn enter(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let own = std::env::current_exe().context("our own path")?;
     let mut command = if is_root() {
@@ -24,7 +26,7 @@ pub(crate) fn enter(arguments: &[String]) -> anyhow::Result<ExitCode> {
         command.arg(INSIDE);
         command
     };
-    Err(command.args(arguments).exec()).context("unshare is there")
+    Err(command.args(arguments).exec()).context("can't run unshare")
 }
 
 /// Runs as the first process in the namespace: reaps orphans until its own child ends.

@@ -1,4 +1,5 @@
-//! Another home on the same machine, with a running session: faults in the first home must not affect it.
+//! Another home on the same machine, with a running session: faults in the first home must not
+//! affect it.
 
 use kennel_testing::{Pen, Scene, Who};
 
@@ -29,14 +30,14 @@ impl Neighbour {
     }
 
     /// Returns what has changed, if anything has.
-    pub(crate) fn hit(&self) -> Option<String> {
+    pub(crate) fn harmed(&self) -> Option<String> {
         let now = seen(&self.scene, &self.session);
         (now != self.before)
             .then(|| format!("the neighbour was affected: before {:?}, now {now:?}", self.before))
     }
 
     /// Stops everything, and checks that nothing is left.
-    pub(crate) fn leave(self) {
+    pub(crate) fn stop(self) {
         self.scene.call_ok(&["stop", "--all"]);
         self.scene.stop_daemon();
     }

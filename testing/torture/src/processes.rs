@@ -15,7 +15,8 @@ pub(crate) enum ProcessRole {
     Yard,
     Daemon,
     Spare,
-    /// A keeper, or a process that was just forked to become one; with the launch whose files it has open.
+    /// A keeper, or a process that was just forked to become one; with the launch whose files it
+    /// has open.
     Keeper(Option<String>),
     /// A process of the session with this name, by its open lock file or its environment.
     Session(String),
@@ -58,7 +59,8 @@ fn is_alive(process: &Process) -> bool {
 
 fn role(scene: &Scene, process: &Process, yard: Option<i32>) -> ProcessRole {
     let named = |name: &str| process.command.starts_with(name);
-    // Without its first thread a process has no command line and no descriptors in /proc/PID: use another thread's.
+    // Without its first thread a process has no command line and no descriptors in /proc/PID: use
+    // another thread's.
     let (home, witness) = (scene.kennel_home().join("sessions"), witness_folder(scene));
     let open = open_files(process.pid);
     if named("kennel-daemon") {

@@ -13,7 +13,8 @@ pub(crate) enum RandomStream {
     Faults,
 }
 
-/// Returns the random numbers of one stream in one epoch. Streams are independent: drawing from one does not change another.
+/// Returns the random numbers of one stream in one epoch. Streams are independent: drawing from one
+/// does not change another.
 pub(crate) fn random_numbers(seed: u64, epoch: u32, stream: RandomStream) -> Rng {
     let stream = match stream {
         RandomStream::Epoch => 0,

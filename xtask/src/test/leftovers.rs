@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
-/// How long a process or a cgroup may take to disappear: a test does not wait for the last instruction of a process, and
-/// another user of this machine may run Kennel too.
+/// How long a process or a cgroup may take to disappear: a test does not wait for the last
+/// instruction of a process, and another user of this machine may run Kennel too.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The environment variable that every process of a session has.

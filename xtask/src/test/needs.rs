@@ -9,7 +9,7 @@ use crate::programs::{self, Program};
 
 const PROGRAMS: [Program; 6] = [
     Program { name: "git", packages: &["git"] },
-    // With the first the tests become another user, with the second processes escape from their group.
+    // The tests switch to another user with the first; processes leave their group with the second.
     Program { name: "setpriv", packages: &["util-linux"] },
     Program { name: "setsid", packages: &["util-linux"] },
     Program { name: "kill", packages: &["procps"] },
@@ -22,7 +22,8 @@ const PROGRAMS: [Program; 6] = [
 const NODE: [Program; 2] =
     [Program { name: "node", packages: &["nodejs"] }, Program { name: "npm", packages: &["npm"] }];
 
-/// Components of the Rust toolchain, each with the subcommand of cargo that shows whether it is installed.
+/// Components of the Rust toolchain, each with the subcommand of cargo that shows whether it is
+/// installed.
 const COMPONENTS: [(&str, &str); 2] = [("rustfmt", "fmt"), ("clippy", "clippy")];
 
 /// Installs what is missing; where it can't, the error lists what to install.
@@ -38,7 +39,7 @@ pub(crate) fn provide() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns whether the dashboard's sources are there.
+/// Returns whether the dashboard's sources exist.
 pub(super) fn has_dashboard() -> bool {
     workspace().join("web/package.json").exists()
 }

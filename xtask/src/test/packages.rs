@@ -1,5 +1,5 @@
-//! Downloads: agents, npm packages, a browser, Python packages. They need the network and little CPU time, so that they are
-//! installed while the compiler runs.
+//! Downloads: agents, npm packages, a browser, Python packages. They need the network and little
+//! CPU time, so that they are installed while the compiler runs.
 
 use super::skips::Skips;
 use super::{sdk_python, web};
@@ -7,8 +7,8 @@ use crate::agents::{self, Agent, InstallOutcome};
 use crate::cargo::workspace;
 use crate::node;
 
-/// Installs everything. Only trouble with the agents is reported here: the other steps prepare what they need again, and
-/// report what is missing.
+/// Installs everything. Only trouble with the agents is reported here: the other steps prepare what
+/// they need again, and report what is missing.
 pub(super) fn install(skips: &Skips) -> anyhow::Result<()> {
     // The packages of `web` itself are the build script's task.
     for folder in ["web/tests", "sdk/typescript"] {

@@ -5,11 +5,12 @@ use std::process::Command;
 
 use crate::cargo::workspace;
 
-/// The number of slices. Together they contain every combination: twelve of victims and pens in the crash walk, times one
-/// point in twelve that is walked as another user; four environments; two sizes of screen.
+/// The number of slices. Together they contain every combination: twelve of victims and pens in the
+/// crash walk, times one point in twelve that is walked as another user; four environments; two
+/// sizes of screen.
 const SLICES: usize = 144;
 
-/// What `cargo xtask test` was asked for.
+/// The arguments of `cargo xtask test`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TestRequest {
     /// `None` stands for the slice of the commit.
@@ -44,7 +45,8 @@ impl TestRequest {
 }
 
 impl Scope {
-    /// The slice of the commit that is checked out, so that the slices rotate from commit to commit.
+    /// The slice of the commit that is checked out, so that the slices rotate from commit to
+    /// commit.
     pub(crate) fn of_commit() -> Self {
         let git = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(workspace()).output();
         let hash = git.map(|output| output.stdout).unwrap_or_default();
@@ -53,7 +55,7 @@ impl Scope {
 
     fn of_hash(hash: &str) -> Self {
         let digits = hash.get(..8).and_then(|digits| usize::from_str_radix(digits, 16).ok());
-        // Sources without git have no hash: any slice will do.
+        // Sources without git have no hash: any slice is fine.
         Self::Slice(digits.unwrap_or_default() % SLICES)
     }
 

@@ -1,4 +1,5 @@
-//! Checks the Python client: that its types match the API, its tests, and that the API conforms to its description.
+//! Checks the Python client: that its types match the API, its tests, and that the API conforms to
+//! its description.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ const REQUIREMENTS: &str = "requirements-test.txt";
 
 const PYTHON: [Program; 1] = [Program { name: "python3", packages: &["python3", "python3-venv"] }];
 
-/// Runs all checks. The tests need only Python; the other checks need packages, and are skipped if those can't be
-/// downloaded.
+/// Runs all checks. The tests need only Python; the other checks need packages, and are skipped if
+/// those can't be downloaded.
 pub(super) fn check(skips: &Skips) -> anyhow::Result<()> {
     provide_python()?;
     let new_enough = "import sys; sys.exit(sys.version_info < (3, 10))";
@@ -64,7 +65,8 @@ fn python(program: &str, arguments: &[&str]) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Returns the interpreter of a virtual environment with the packages. Creates it if it is missing or the packages changed.
+/// Returns the interpreter of a virtual environment with the packages. Creates it if it is missing
+/// or the packages changed.
 pub(super) fn environment() -> anyhow::Result<PathBuf> {
     let folder = target_folder()?.join("sdk-python");
     let (python3, note) = (folder.join("bin/python3"), folder.join(REQUIREMENTS));

@@ -1,4 +1,5 @@
-//! Checks the TypeScript client: that its types match the API, that it compiles, and its tests against a real daemon.
+//! Checks the TypeScript client: that its types match the API, that it compiles, and its tests
+//! against a real daemon.
 
 use super::skips::Skips;
 use crate::cargo::{run, target_folder, workspace};

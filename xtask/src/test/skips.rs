@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// A file to which tests add a line for each thing that they can't test on this machine. Dropping this removes the file.
+/// A file to which tests add a line for each thing that they can't test on this machine. Dropping
+/// this removes the file.
 pub(crate) struct Skips(PathBuf);
 
 impl Skips {

@@ -13,12 +13,12 @@ use anyhow::{Context, bail};
 use super::image::{Image, remove, tail};
 
 /// How long a probe may take: with KVM the machine boots in a few seconds.
-const PROBE: Duration = Duration::from_secs(30);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the machine may take to boot, emulated on a busy host; and how often it is started.
-const COMING_UP: Duration = Duration::from_secs(300);
+const BOOT_TIMEOUT: Duration = Duration::from_secs(300);
 const STARTS: u32 = 3;
 /// How long all tests may take, emulated.
-const LONGEST: Duration = Duration::from_secs(25 * 60);
+const RUN_TIMEOUT: Duration = Duration::from_secs(25 * 60);
 /// The interval of polling.
 const POLL: Duration = Duration::from_millis(100);
 /// The first line that the guest prints.
@@ -52,8 +52,8 @@ impl fmt::Display for Accelerator {
     }
 }
 
-/// Returns KVM if the machine boots with it: the device alone is not enough if the host is a virtual machine itself. The
-/// answer is cached until the host reboots.
+/// Returns KVM if the machine boots with it: the device alone is not enough if the host is a
+/// virtual machine itself. The answer is cached until the host reboots.
 pub(super) fn accelerator(folder: &Path, image: &Image) -> anyhow::Result<Accelerator> {
     let device = OpenOptions::new().read(true).write(true).open("/dev/kvm");
     if let Err(error) = device {
@@ -69,16 +69,17 @@ pub(super) fn accelerator(folder: &Path, image: &Image) -> anyhow::Result<Accele
             return Ok(answer);
         }
     }
-    let answer = if comes_up(folder, image)? { Accelerator::Kvm } else { Accelerator::Tcg };
+    let answer = if boots(folder, image)? { Accelerator::Kvm } else { Accelerator::Tcg };
     println!("=== probed the accelerator: {answer}");
     fs::write(&known, text(answer)).with_context(|| format!("can't write {}", known.display()))?;
     Ok(answer)
 }
 
-/// Returns whether the machine boots with KVM. Without a job the guest prints its first line and shuts down.
-fn comes_up(folder: &Path, image: &Image) -> anyhow::Result<bool> {
+/// Returns whether the machine boots with KVM. Without a job the guest prints its first line and
+/// shuts down.
+fn boots(folder: &Path, image: &Image) -> anyhow::Result<bool> {
     let mut machine = VirtualMachine::start(folder, image, Accelerator::Kvm, None)?;
-    let deadline = Instant::now() + PROBE;
+    let deadline = Instant::now() + PROBE_TIMEOUT;
     while Instant::now() < deadline {
         machine.follow(|_| {})?;
         if machine.output.lines().any(|line| line.trim_end() == UP) {
@@ -101,8 +102,8 @@ enum BootOutcome {
     Silent(String),
 }
 
-/// Runs a job to its end; returns its output. On a busy host an emulated machine may hang at boot because it does not find
-/// its clock: then it is started again.
+/// Runs a job to its end; returns its output. On a busy host an emulated machine may hang at boot
+/// because it does not find its clock: then it is started again.
 pub(super) fn boot(
     folder: &Path,
     image: &Image,
@@ -114,7 +115,7 @@ pub(super) fn boot(
         match start(folder, image, accelerator, job)? {
             BootOutcome::Ended(output) => return Ok(output),
             BootOutcome::Silent(lines) => {
-                println!("=== not booted after {} s", COMING_UP.as_secs());
+                println!("=== not booted after {} s", BOOT_TIMEOUT.as_secs());
                 why = lines;
             }
         }
@@ -129,7 +130,7 @@ fn start(
     job: &Path,
 ) -> anyhow::Result<BootOutcome> {
     let mut machine = VirtualMachine::start(folder, image, accelerator, Some(job))?;
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let ended = machine.ended()?;
         machine.follow(print_progress)?;
@@ -138,11 +139,11 @@ fn start(
                 return Ok(BootOutcome::Ended(machine.take_output()));
             }
             Some(status) => bail!("qemu: {status}\n{}", machine.last_lines()),
-            None if machine.output.is_empty() && begun.elapsed() >= COMING_UP => {
+            None if machine.output.is_empty() && started.elapsed() >= BOOT_TIMEOUT => {
                 return Ok(BootOutcome::Silent(machine.last_lines()));
             }
-            None if begun.elapsed() >= LONGEST => {
-                let minutes = LONGEST.as_secs() / 60;
+            None if started.elapsed() >= RUN_TIMEOUT => {
+                let minutes = RUN_TIMEOUT.as_secs() / 60;
                 bail!("not done after {minutes} minutes\n{}", machine.last_lines());
             }
             None => thread::sleep(POLL),
@@ -172,7 +173,7 @@ struct VirtualMachine {
     results: File,
     /// The complete lines of the output, and the incomplete last one.
     output: String,
-    begun: Vec<u8>,
+    partial_line: Vec<u8>,
 }
 
 impl VirtualMachine {
@@ -209,7 +210,7 @@ impl VirtualMachine {
         let results =
             File::open(&results).with_context(|| format!("can't open {}", results.display()))?;
         let qemu = command.spawn().context("can't start qemu")?;
-        Ok(Self { qemu, console, results, output: String::new(), begun: Vec::new() })
+        Ok(Self { qemu, console, results, output: String::new(), partial_line: Vec::new() })
     }
 
     fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
@@ -223,10 +224,12 @@ impl VirtualMachine {
         if self.results.stream_position().context("can't read the results")? > length {
             self.results.seek(SeekFrom::Start(0)).context("can't read the results")?;
         }
-        self.results.read_to_end(&mut self.begun).context("can't read the results")?;
-        let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') else { return Ok(()) };
-        let rest = self.begun.split_off(end + 1);
-        let lines = std::mem::replace(&mut self.begun, rest);
+        self.results.read_to_end(&mut self.partial_line).context("can't read the results")?;
+        let Some(end) = self.partial_line.iter().rposition(|byte| *byte == b'\n') else {
+            return Ok(());
+        };
+        let rest = self.partial_line.split_off(end + 1);
+        let lines = std::mem::replace(&mut self.partial_line, rest);
         let lines = String::from_utf8_lossy(&lines);
         lines.lines().for_each(&mut on_line);
         self.output.push_str(&lines);

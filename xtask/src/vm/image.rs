@@ -28,7 +28,7 @@ pub(super) fn provide(folder: &Path) -> anyhow::Result<Image> {
         kernel: folder.join("vmlinuz"),
         initrd: folder.join("initrd.img"),
     };
-    let recipe = Recipe::for_here()?;
+    let recipe = Recipe::for_host()?;
     let made_by = folder.join("recipe");
     if fs::read_to_string(&made_by).is_ok_and(|text| text == recipe.text()) {
         println!("=== image: from the cache in {}", folder.display());

@@ -1,4 +1,5 @@
-//! The second disk: the programs at the paths at which they were built, the plan, and the script that runs it.
+//! The second disk: the programs at the paths at which they were built, the plan, and the script
+//! that runs it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::cargo::{cargo, run};
 
-/// The packages whose tests run, and the programs that these start. (The last one has too many tests for an emulated
-/// machine: only those of limits run.)
+/// The packages whose tests run, and the programs that these start. (The last one has too many
+/// tests for an emulated machine: only those of limits run.)
 const PACKAGES: [(&str, &[&str]); 3] = [
     ("kennel-pen", &["fake-agent", "kennel-supervisor"]),
     ("kennel-keeper", &[]),
     ("kennel", &["fake-agent", "kennel"]),
 ];
-/// TestProgram programs that don't run: the first needs cargo, the second is started by other tests.
+/// Test programs that don't run: the first needs cargo, the second is started by other tests.
 const NOT_RUN: [&str; 2] = ["kennel-keeper/few_dependencies", "kennel-pen/kennel-supervisor"];
 
 /// The built test programs, and the programs that they start.
@@ -98,8 +98,8 @@ fn test_program(line: &str) -> Option<(String, PathBuf)> {
     Some((format!("{package}/{target}"), executable.into()))
 }
 
-/// Returns the runs: everything as root and as a user with a delegated cgroup; tests of limits also without the CPU
-/// controller, and without delegation.
+/// Returns the runs: everything as root and as a user with a delegated cgroup; tests of limits also
+/// without the CPU controller, and without delegation.
 pub(super) fn plan(built: &BuiltTests, filter: Option<&str>) -> Vec<PlannedRun> {
     let mut runs = Vec::new();
     for who in ["root", "user", "user_without_cpu", "user_undelegated"] {

@@ -31,7 +31,7 @@ pub(super) struct Recipe {
 
 impl Recipe {
     /// Returns the recipe for the release of the host.
-    pub(super) fn for_here() -> anyhow::Result<Self> {
+    pub(super) fn for_host() -> anyhow::Result<Self> {
         let path = "/etc/os-release";
         let text = fs::read_to_string(path).with_context(|| format!("can't read {path}"))?;
         ensure!(

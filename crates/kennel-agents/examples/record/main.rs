@@ -69,8 +69,8 @@ fn record_all(program: &Program, folder: &Path, only: &[&str]) -> anyhow::Result
             .collect();
         runs.into_iter()
             .filter_map(|(name, run)| match run.join() {
-                Ok(Ok(told)) => {
-                    println!("  {name}: {told}");
+                Ok(Ok(summary)) => {
+                    println!("  {name}: {summary}");
                     None
                 }
                 Ok(Err(error)) => {

@@ -14,14 +14,14 @@ use kennel_types::AgentSettings;
 use mock_llm::{Cli, Server};
 use serde_json::{Value, json};
 
-use crate::scenarios::{Scenario, ScenarioConversation, ScenarioWorld};
+use crate::scenarios::{Scenario, ScenarioConversation, ScenarioEnvironment};
 use crate::scrub::Scrub;
 
 /// How long a run may take. One agent gives up after five minutes, another never does.
 const LIMIT: Duration = Duration::from_secs(400);
 
 /// How often the end of a run is checked.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// An installed agent.
 pub(crate) struct Program {
@@ -51,7 +51,7 @@ pub(crate) fn record(
     let port = server.port();
     let conversation = conversation(program, scenario, &server, &home)?;
     let command = command(program, scenario, conversation.as_deref(), &server, &home)?;
-    let server = (scenario.world != ScenarioWorld::NotListening).then_some(server);
+    let server = (scenario.world != ScenarioEnvironment::NotListening).then_some(server);
     let ran = Ran::through(command, program.agent.name(), scene.path())?;
     let calls = server.map_or(0, |server| server.requests().len());
     let finished = ran.read(&program.agent);
@@ -95,7 +95,7 @@ fn conversation(
             let scene = tempfile::Builder::new().prefix("kennel-record-").tempdir()?;
             let former =
                 Ran::through(command, program.agent.name(), scene.path())?.read(&program.agent);
-            former.judged.conversation.context("the former run told no conversation").map(Some)
+            former.judged.conversation.context("the former run reported no conversation").map(Some)
         }
     }
 }
@@ -128,17 +128,17 @@ fn command(
         .envs(&surroundings.env)
         .current_dir(&surroundings.cwd);
     match scenario.world {
-        ScenarioWorld::Usual | ScenarioWorld::NotListening => {}
-        ScenarioWorld::NoSandbox => {
+        ScenarioEnvironment::Default | ScenarioEnvironment::NotListening => {}
+        ScenarioEnvironment::NoSandbox => {
             command.env_remove("IS_SANDBOX");
         }
-        ScenarioWorld::Untrusted if program.cli == Cli::Gemini => {
+        ScenarioEnvironment::Untrusted if program.cli == Cli::Gemini => {
             let path = home.join(".gemini/settings.json");
             let mut settings: Value = serde_json::from_slice(&fs::read(&path)?)?;
             settings["security"]["folderTrust"]["enabled"] = json!(true);
             fs::write(&path, settings.to_string())?;
         }
-        ScenarioWorld::Untrusted => {}
+        ScenarioEnvironment::Untrusted => {}
     }
     Ok(command)
 }
@@ -207,7 +207,7 @@ fn wait(child: &mut Child, deadline: Instant) -> anyhow::Result<(ExitStatus, boo
             end_group(child.id())?;
             return Ok((child.wait()?, true));
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Scenario {
     pub(crate) turns: Option<u32>,
     /// Additional arguments.
     pub(crate) args: Vec<&'static str>,
-    pub(crate) world: ScenarioWorld,
+    pub(crate) world: ScenarioEnvironment,
 }
 
 /// The conversation that a run resumes.
@@ -31,9 +31,9 @@ pub(crate) enum ScenarioConversation {
 
 /// The environment of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ScenarioWorld {
+pub(crate) enum ScenarioEnvironment {
     /// The default.
-    Usual,
+    Default,
     /// No server listens at the address of the API.
     NotListening,
     /// The folder is not trusted.
@@ -51,7 +51,7 @@ impl Scenario {
             permissions: Permissions::Default,
             turns: None,
             args: Vec::new(),
-            world: ScenarioWorld::Usual,
+            world: ScenarioEnvironment::Default,
         }
     }
 }
@@ -69,12 +69,12 @@ pub(crate) fn of(cli: Cli) -> Vec<Scenario> {
         Scenario::new("500", "err:500"),
         Scenario::new("503", "err:503"),
         Scenario::new("529", "err:529"),
-        Scenario { world: ScenarioWorld::NotListening, ..Scenario::new("refused", "ok") },
+        Scenario { world: ScenarioEnvironment::NotListening, ..Scenario::new("refused", "ok") },
         Scenario { permissions: Permissions::All, ..Scenario::new("tool", "bash:echo") },
         Scenario { args: vec!["--no-such-flag"], ..Scenario::new("bad-flag", "ok") },
     ];
     let untrusted =
-        Scenario { world: ScenarioWorld::Untrusted, ..Scenario::new("untrusted", "ok") };
+        Scenario { world: ScenarioEnvironment::Untrusted, ..Scenario::new("untrusted", "ok") };
     match cli {
         Cli::Claude => {
             all.push(Scenario {
@@ -84,7 +84,7 @@ pub(crate) fn of(cli: Cli) -> Vec<Scenario> {
             });
             all.push(Scenario {
                 permissions: Permissions::All,
-                world: ScenarioWorld::NoSandbox,
+                world: ScenarioEnvironment::NoSandbox,
                 ..Scenario::new("as-root", "ok")
             });
         }

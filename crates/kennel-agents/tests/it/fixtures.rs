@@ -232,7 +232,7 @@ fn keeps_the_retry_delay_of_the_provider() {
         assert_eq!(wait(cli, "429-retry-after"), Some(Duration::from_secs(2)), "{cli}");
     }
     for cli in ["claude", "codex", "gemini", "opencode"] {
-        assert_eq!(wait(cli, "429"), None, "{cli}: nobody said so");
+        assert_eq!(wait(cli, "429"), None, "{cli}: no delay was given");
     }
 }
 

@@ -29,26 +29,28 @@ pub(crate) struct AdoptionCandidate {
 }
 
 impl AdoptionCandidate {
-    /// Checks the process and the client that asks. Blocks.
+    /// Checks the process and the client that requests the adoption. Blocks.
     pub(crate) fn find(
         request: AdoptRequest,
-        asker: &Caller,
+        caller: &Caller,
         home: &DaemonHome,
         census: &SessionCensus,
     ) -> Result<Self, ApiError> {
         if let Some(name) = &request.name {
             check_name(name)?;
         }
-        if let Some(session) = &asker.session {
-            let text = format!("this is inside session {session}, which already owns it");
+        if let Some(session) = &caller.session {
+            let text = format!(
+                "the request comes from inside session {session}, which already owns its processes"
+            );
             return Err(ApiError::conflict(text)
-                .hint("only a process that was started outside of any session can be adopted"));
+                .hint("adopt the process from a terminal outside any session"));
         }
         let pid = request.pid;
-        refuse_number(pid, census)?;
+        check_pid(pid, census)?;
         let (identity, handle) = open(pid, request.identity.as_deref())?;
         let info = pidfd::info(handle.as_fd(), pid).map_err(ApiError::internal)?;
-        let uid = info.ok_or_else(|| not_there(pid))?.uid;
+        let uid = info.ok_or_else(|| no_such_process(pid))?.uid;
         let own = rustix::process::geteuid().as_raw();
         if uid != own {
             let text = format!("pid {pid} belongs to user {uid}, and this home to user {own}");
@@ -69,13 +71,13 @@ impl AdoptionCandidate {
         let started_ms = started_ms(pid);
         // The pid was not reused while it was checked.
         if pidfd::has_ended(handle.as_fd()).map_err(ApiError::internal)? {
-            return Err(not_there(pid));
+            return Err(no_such_process(pid));
         }
         Ok(Self { identity, spec, title: request.title, started_ms })
     }
 }
 
-fn refuse_number(pid: i32, census: &SessionCensus) -> Result<(), ApiError> {
+fn check_pid(pid: i32, census: &SessionCensus) -> Result<(), ApiError> {
     if pid < 1 {
         return Err(ApiError::invalid(format!("invalid pid {pid}: expected a number from 2 on")));
     }
@@ -94,26 +96,27 @@ fn refuse_number(pid: i32, census: &SessionCensus) -> Result<(), ApiError> {
 /// Returns the requested process and a handle to it, if it exists.
 fn open(pid: i32, identity: Option<&str>) -> Result<(ProcessIdentity, OwnedFd), ApiError> {
     let Some(text) = identity else {
-        let handle = pidfd::open(pid).map_err(ApiError::internal)?.ok_or_else(|| not_there(pid))?;
+        let handle =
+            pidfd::open(pid).map_err(ApiError::internal)?.ok_or_else(|| no_such_process(pid))?;
         let gone = Some(rustix::io::Errno::SRCH.raw_os_error());
         return match ProcessIdentity::new(handle.as_fd(), pid) {
-            Err(error) if error.raw_os_error() == gone => Err(not_there(pid)),
+            Err(error) if error.raw_os_error() == gone => Err(no_such_process(pid)),
             identity => Ok((identity.map_err(ApiError::internal)?, handle)),
         };
     };
     let identity = ProcessIdentity::parse(text).filter(|identity| identity.pid == pid);
-    let identity = identity.ok_or_else(|| {
-        ApiError::invalid(format!("invalid identity {text:?} of a process with pid {pid}"))
-    })?;
+    let identity = identity
+        .ok_or_else(|| ApiError::invalid(format!("invalid identity {text:?} for pid {pid}")))?;
     if identity.pid_namespace != identity::pid_namespace().map_err(ApiError::internal)? {
         let text = format!("pid {pid} is in another pid namespace than the daemon");
         return Err(ApiError::conflict(text));
     }
-    let handle = identity.open().map_err(ApiError::internal)?.ok_or_else(|| not_there(pid))?;
+    let handle =
+        identity.open().map_err(ApiError::internal)?.ok_or_else(|| no_such_process(pid))?;
     Ok((identity, handle))
 }
 
-fn not_there(pid: i32) -> ApiError {
+fn no_such_process(pid: i32) -> ApiError {
     ApiError::not_found(format!("there is no process {pid}, or it has ended"))
 }
 

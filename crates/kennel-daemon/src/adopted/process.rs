@@ -1,9 +1,10 @@
-//! A process that a user started: found, followed, and ended on request, always by a handle to that very process and never
-//! by its pid.
+//! A process that a user started: found, followed, and ended on request, always by a handle to that
+//! very process and never by its pid.
 //!
-//! Only the parent of a process can collect its exit status; a recent kernel reports it to others once the parent has done
-//! so. If the parent takes too long, the session counts as reaped although the process is still a zombie: it has ended and
-//! runs nothing, and the exit status in the event log says that its parent has not reaped it.
+//! Only the parent of a process can collect its exit status; a recent kernel reports it to others
+//! once the parent has done so. If the parent takes too long, the session counts as reaped although
+//! the process is still a zombie: it has ended and runs nothing, and the exit status in the event
+//! log states that its parent has not reaped it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -28,9 +29,9 @@ use crate::os::home::TOKEN_FILE;
 use crate::os::{proc, unblocked};
 
 /// How long the parent may take to reap it before the end is reported without a status …
-const REAPED_SOON: Duration = Duration::from_secs(1);
+const REAP_TIMEOUT: Duration = Duration::from_secs(1);
 /// … and how long the status is awaited from there on. Init or a busy parent may be slow.
-const REAPED_LATE: Duration = Duration::from_secs(9);
+const LATE_REAP_TIMEOUT: Duration = Duration::from_secs(9);
 /// How long it may take to die of a KILL before the survivor is reported; it doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// … up to this.
@@ -94,7 +95,7 @@ impl AdoptedProbe {
         if let Some(handle) = identity.open()?
             && !pidfd::has_ended(handle.as_fd())?
         {
-            leave_token(&self.folder, &self.token)?;
+            write_token(&self.folder, &self.token)?;
             point("daemon.adopted.files_made");
             return Ok(Ok((identity, handle)));
         }
@@ -103,9 +104,10 @@ impl AdoptedProbe {
     }
 }
 
-/// Writes the token so that only the owner can read it from the first moment on. A file that a crash left half written is
-/// completed; a complete one is left alone, so that readers always see all of it.
-fn leave_token(folder: &Path, token: &str) -> io::Result<()> {
+/// Writes the token so that only the owner can read it from the first moment on. A file that a
+/// crash left half written is completed; a complete one is left alone, so that readers always see
+/// all of it.
+fn write_token(folder: &Path, token: &str) -> io::Result<()> {
     let path = folder.join(TOKEN_FILE);
     if fs::read(&path).is_ok_and(|there| there == token.as_bytes()) {
         return Ok(());
@@ -116,23 +118,23 @@ fn leave_token(folder: &Path, token: &str) -> io::Result<()> {
     file.write_all(token.as_bytes())
 }
 
-/// Waits until the process has ended, and returns its status if the kernel reports it. If its parent takes long to reap
-/// it, `report` gets the end without a status first.
+/// Waits until the process has ended, and returns its status if the kernel reports it. If its
+/// parent takes long to reap it, `report` gets the end without a status first.
 pub(crate) async fn follow(handle: Handle, report: impl FnOnce(Event)) -> Event {
     ended(&handle).await;
     point("daemon.adopted.ended");
-    let mut exit = timeout(REAPED_SOON, reaped(&handle)).await;
+    let mut exit = timeout(REAP_TIMEOUT, reaped(&handle)).await;
     // An older kernel reports it only to the parent.
     if exit.is_err() && pidfd::tells_more() {
         report(Event::Exited { exit: unknown(&handle) });
-        exit = timeout(REAPED_LATE, reaped(&handle)).await;
+        exit = timeout(LATE_REAP_TIMEOUT, reaped(&handle)).await;
     }
     gone(&handle, exit.ok().flatten())
 }
 
 /// Returns the end after a stop: the client that requested it does not wait long for the status.
 pub(crate) async fn gone_soon(handle: Handle) -> Event {
-    gone(&handle, timeout(REAPED_SOON, reaped(&handle)).await.ok().flatten())
+    gone(&handle, timeout(REAP_TIMEOUT, reaped(&handle)).await.ok().flatten())
 }
 
 fn gone(handle: &Handle, exit: Option<Exit>) -> Event {
@@ -170,7 +172,8 @@ async fn reaped(handle: &Handle) -> Option<Exit> {
     }
 }
 
-/// Ends the process and no other: TERM, and KILL after the grace. Reports the survivor as long as it lives.
+/// Ends the process and no other: TERM, and KILL after the grace. Reports the survivor as long as
+/// it lives.
 pub(crate) async fn end(handle: Handle, pid: i32, grace: Duration, report: impl Fn(Vec<Survivor>)) {
     point("daemon.adopted.end");
     if !grace.is_zero() {

@@ -17,8 +17,8 @@ use tokio::time::{sleep, timeout};
 use super::DaemonHandle;
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 
-/// How long a keeper may take to greet.
-const GREETING: Duration = Duration::from_secs(5);
+/// How long a keeper may take to send its greeting.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a session without a keeper is read even if nothing changes: on a full disk no event
 /// can be recorded.
 const RECHECK: Duration = Duration::from_secs(1);
@@ -141,7 +141,7 @@ async fn follow(
 async fn follow_keeper(view: &SessionView, watch: &watch::Sender<LaunchWatch>) -> bool {
     let followed = async {
         let keeper = KeeperConnection::connect(Path::new(&view.folder))?;
-        match timeout(GREETING, keeper.greet(PeerRole::Client)).await {
+        match timeout(GREETING_TIMEOUT, keeper.greet(PeerRole::Client)).await {
             Ok(greeted) => drop(greeted?),
             Err(_) => return Ok(false),
         }

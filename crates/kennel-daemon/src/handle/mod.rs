@@ -99,7 +99,7 @@ impl DaemonHandle {
         (handle, register)
     }
 
-    /// Has the owner begin something, and waits until it answers.
+    /// Starts something in the owner's task, and waits for the answer.
     async fn request<T: Send + 'static>(
         &self,
         begin: impl FnOnce(&mut Owner, Answer<T>) + Send + 'static,
@@ -120,12 +120,12 @@ impl DaemonHandle {
         let (connected, disconnect) = oneshot::channel();
         let disconnect = cancel_on_disconnect.then_some(disconnect);
         let answer = self.request(|owner, answer| begin(owner, disconnect, answer)).await;
-        // If it is not tied, the other end is gone.
+        // Without `cancel_on_disconnect` there is no receiver.
         connected.send(()).ok();
         answer
     }
 
-    /// Has the owner answer at once.
+    /// Runs a function in the owner's task, and returns its result.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Owner) -> Result<T, ApiError> + Send + 'static,
@@ -150,18 +150,18 @@ impl DaemonHandle {
     }
 
     pub async fn shutting_down(&self) {
-        // A sender that is gone means the same.
+        // A dropped sender also means a shutdown.
         drop(self.shutdown_signal().wait_for(|shutdown| *shutdown).await);
     }
 
-    /// Describes the daemon. The listener over TCP is the server's to add.
+    /// Describes the daemon. The server adds its TCP listener.
     pub async fn describe(&self) -> Result<DaemonView, ApiError> {
         let view = self.ask(|owner| Ok(owner.daemon_view())).await?;
         Ok(DaemonView { environment: reported_environment(std::env::vars_os()), ..view })
     }
 
-    /// Shuts the daemon down, with its sessions unless they are to be kept. The channel reports
-    /// progress; dropping it changes nothing.
+    /// Shuts the daemon down, and its sessions too unless the request keeps them. The channel
+    /// reports progress; dropping it changes nothing.
     pub fn shut_down(
         &self,
         request: &ShutdownRequest,
@@ -175,8 +175,8 @@ impl DaemonHandle {
         accepted.then_some(progress).ok_or_else(ApiError::gone)
     }
 
-    /// Has the yard replace the daemon: by the program at this absolute path, or by the same one if
-    /// it is empty.
+    /// Makes the yard replace the daemon with the program at this absolute path, or with the same
+    /// program if the path is empty.
     pub async fn replace(&self, program: String) -> Result<(), ApiError> {
         if !program.is_empty() && !program.starts_with('/') {
             return Err(ApiError::invalid(format!("program {program:?} is not an absolute path")));

@@ -19,7 +19,7 @@ use crate::recover::strays::{self, StraySelection};
 
 /// How long the answer to a report waits for its record.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a refused caller has to read the answer before its launch is ended.
+/// How long a refused caller has to read the answer before the rest of its launch is ended.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl DaemonHandle {
@@ -33,13 +33,13 @@ impl DaemonHandle {
         let from = caller.to_string();
         let taken = self.ask(move |owner| owner.agent_reported(&request, &from)).await;
         if let Err(refused) = taken {
-            if refused.is_disbelief() {
+            if refused.is_refused_report() {
                 tokio::spawn(self.clone().end_leftovers(caller));
             }
             return Err(refused);
         }
-        // Not before it is written: if the daemon is killed now, the next one knows of it. On a
-        // full disk the report counts as long as this daemon lives.
+        // The answer waits for the record: the next daemon knows of the report if this one is
+        // killed. On a full disk the report counts as long as this daemon lives.
         if timeout(RECORD_TIMEOUT, self.0.register.catch_up()).await.is_err() {
             tracing::warn!("a report is not recorded yet");
         }
@@ -59,7 +59,7 @@ impl DaemonHandle {
     /// has its keeper.
     async fn end_leftovers(self, caller: Caller) {
         let Caller { pid: Some(pid), session: Some(session) } = caller else { return };
-        // The caller may be among those that are ended, and must be able to read the answer first.
+        // The caller may be one of the processes that are ended, and must read the answer first.
         if let Ok(Some(handle)) = pidfd::open(pid) {
             drop(timeout(ANSWER_TIMEOUT, process::ended(&handle)).await);
         }

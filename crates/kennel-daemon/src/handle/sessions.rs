@@ -27,8 +27,8 @@ pub struct CancelOnDrop(
 );
 
 impl DaemonHandle {
-    /// Creates a session and launches it; answers once it has come as far as `until`. With
-    /// `rejoin`, finds the session that the same request created before a daemon was killed.
+    /// Creates a session and launches it; answers once it has reached `until`. With `rejoin`,
+    /// finds the session that the same request created before a daemon was killed.
     /// Dropping the future ends a tethered session.
     pub async fn create(
         &self,
@@ -45,7 +45,7 @@ impl DaemonHandle {
             let waiter = Waiter::Until(until, answer);
             match rejoin {
                 None => owner.create(launch, disconnect, waiter),
-                Some(session) => owner.ask_again(&session, launch, disconnect, waiter),
+                Some(session) => owner.repeat_request(&session, launch, disconnect, waiter),
             }
         })
         .await
@@ -106,7 +106,7 @@ impl DaemonHandle {
         .await
     }
 
-    /// Ties a prompt to what this returns.
+    /// Returns a guard that cancels the prompt when it is dropped.
     pub fn cancel_on_drop(&self, reference: String) -> CancelOnDrop {
         let (holder, disconnect) = oneshot::channel();
         let handle = self.clone();
@@ -114,7 +114,7 @@ impl DaemonHandle {
             let wait = move |owner: &mut Owner, answer| {
                 owner.wait_for(&reference, Some(disconnect), answer)
             };
-            // The caller learns the outcome elsewhere.
+            // The caller gets the outcome from another request.
             handle.request(wait).await.ok();
         });
         CancelOnDrop(holder)

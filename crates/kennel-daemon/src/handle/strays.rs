@@ -14,7 +14,7 @@ impl DaemonHandle {
         self.with_census(strays::find).await
     }
 
-    /// Ends strays: the ones that are named, or all.
+    /// Ends the named strays, or all of them.
     pub async fn end_strays(&self, request: EndStraysRequest) -> Result<StraysEnded, ApiError> {
         let end = move |home: &DaemonHome, census: &SessionCensus| {
             let only = request.only.as_deref();

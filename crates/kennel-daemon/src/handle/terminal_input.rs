@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 
-/// How long a keeper may take to greet, or to take a request.
+/// How long a keeper may take to send its greeting, or to accept a request.
 const KEEPER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the terminal keeps a different size, so that the program on it redraws everything.
 const REDRAW_DELAY: Duration = Duration::from_millis(80);
@@ -23,13 +23,13 @@ pub struct TerminalInput {
     terminal: bool,
     takes_input: bool,
     read_only: bool,
-    /// Connected with the first request: clients that only watch need none, and a keeper has few
-    /// places.
+    /// Connected with the first request: clients that only watch need no connection, and a keeper
+    /// accepts only a few.
     keeper: Option<KeeperConnection>,
     input: TypedInput,
     /// Whether the client has sent a size before.
     sized: bool,
-    /// The true size, and when to send it.
+    /// The client's actual size, and when to send it.
     size_at: Option<(Instant, Size)>,
 }
 
@@ -42,7 +42,7 @@ pub enum InputEvent {
 }
 
 impl TerminalInput {
-    /// For a client of this session.
+    /// Creates the input of one client of this session.
     #[must_use]
     pub fn new(view: &SessionView, read_only: bool) -> Self {
         let terminal = view.spec.terminal.is_some();

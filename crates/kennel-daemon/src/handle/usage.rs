@@ -21,12 +21,13 @@ const CONCURRENT: usize = 32;
 impl DaemonHandle {
     pub async fn usage(&self, reference: String) -> Result<SessionUsage, ApiError> {
         let session_pen = self.pens(Some(reference)).await?.pop();
-        let session_pen = session_pen.ok_or_else(|| ApiError::internal("the session has gone"))?;
+        let session_pen =
+            session_pen.ok_or_else(|| ApiError::internal("the session was removed"))?;
         Ok(ask(&self.0.home, session_pen, Instant::now() + KEEPERS_TIMEOUT).await)
     }
 
     /// Returns the resource usage of all live sessions, in the order of their ids. Dropping the
-    /// future stops asking.
+    /// future stops the requests to keepers.
     pub async fn usage_of_all(&self) -> Result<Vec<SessionUsage>, ApiError> {
         let (permits, until) =
             (Arc::new(Semaphore::new(CONCURRENT)), Instant::now() + KEEPERS_TIMEOUT);

@@ -16,7 +16,7 @@ pub(crate) enum Deadline {
 }
 
 impl Deadline {
-    pub(crate) fn patience(self) -> Duration {
+    pub(crate) fn timeout(self) -> Duration {
         Duration::from_secs(self.describe().0)
     }
 

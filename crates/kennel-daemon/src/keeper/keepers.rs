@@ -39,7 +39,7 @@ impl Keepers {
         }
     }
 
-    /// Which process the yard is, or was.
+    /// Returns the identity of the yard's process, even after it has died.
     pub(crate) fn yard(&self) -> &ProcessIdentity {
         &self.yard
     }
@@ -54,8 +54,8 @@ impl Keepers {
         self.last_number
     }
 
-    /// Sends an order to the yard. Returns whether the yard is connected; a fork that can't be sent is
-    /// reported as not forked.
+    /// Sends an order to the yard. Returns whether the yard is connected; a fork that can't be sent
+    /// is reported as not forked.
     pub(crate) fn send(&self, order: impl Into<YardOrder>) -> bool {
         self.sender.as_ref().is_some_and(|yard| yard.send(order.into()).is_ok())
     }
@@ -102,7 +102,7 @@ impl Keepers {
         }
     }
 
-    /// The yard is gone: returns the sessions whose keeper will never come.
+    /// The yard is gone: returns the sessions whose keeper will never be forked.
     pub(crate) fn yard_gone(&mut self) -> Vec<SessionId> {
         self.sender = None;
         self.list_requests.clear();
@@ -133,7 +133,7 @@ mod tests {
         assert!(keepers.awaits_fork(&first));
         assert_eq!(keepers.forks.remove(&1), Some(first.clone()));
         assert!(!keepers.awaits_fork(&first));
-        assert_eq!(keepers.yard_gone(), [second], "it will never come");
+        assert_eq!(keepers.yard_gone(), [second], "its keeper will never be forked");
     }
 
     #[test]

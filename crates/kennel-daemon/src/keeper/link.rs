@@ -1,7 +1,7 @@
 //! The daemon's connection to a keeper, watched by a task of its own.
 //!
-//! The task sends requests to the keeper in order, passes reports on to the owner, and ends when either side closes
-//! the connection.
+//! The task sends requests to the keeper in order, passes reports on to the owner, and ends when
+//! either side closes the connection.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) enum KeeperEvent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Descent {
+pub(crate) enum KeeperOrigin {
     /// This daemon's yard forked it: it is the yard's child and runs the same program.
     Ours,
     /// It existed before this daemon: it may be a former yard's child, or run an older program.
@@ -36,7 +36,7 @@ pub(crate) enum Descent {
 pub(crate) struct KeeperLink {
     /// Numbers the links of a daemon, so that late reports over a former link can be ignored.
     pub(crate) number: u64,
-    pub(crate) descent: Descent,
+    pub(crate) origin: KeeperOrigin,
     commands: mpsc::UnboundedSender<LinkCommand>,
     /// For tasks that check whether the keeper is still at the other end.
     pub(crate) socket: Arc<KeeperSocket>,
@@ -50,19 +50,19 @@ enum LinkCommand {
 }
 
 impl KeeperLink {
-    /// Starts a task that watches the connection and sends its reports to the owner.
-    pub(crate) fn attend(
+    /// Starts a task that watches the connection and sends the keeper's reports to the owner.
+    pub(crate) fn spawn(
         session: SessionId,
         number: u64,
-        descent: Descent,
+        origin: KeeperOrigin,
         socket: KeeperSocket,
         owner: EventSender<KeeperEvent>,
     ) -> Self {
         let socket = Arc::new(socket);
         let (commands, queue) = mpsc::unbounded_channel();
-        let task = Attendant { session, number, socket: socket.clone(), queue, owner };
+        let task = LinkTask { session, number, socket: socket.clone(), queue, owner };
         tokio::spawn(task.run());
-        Self { number, descent, commands, socket }
+        Self { number, origin, commands, socket }
     }
 
     /// Sends a request. If the keeper is gone, that is reported as the end of the link.
@@ -77,14 +77,15 @@ impl KeeperLink {
 
     /// Makes this the link to the keeper of another session, with another number.
     ///
-    /// Returns false if the keeper has gone: the end of the link is reported with its former number.
+    /// Returns false if the keeper has gone: the end of the link is reported with its former
+    /// number.
     pub(crate) fn reassign(&mut self, session: SessionId, number: u64) -> bool {
         self.number = number;
         self.commands.send(LinkCommand::Reassign(session, number)).is_ok()
     }
 }
 
-struct Attendant {
+struct LinkTask {
     session: SessionId,
     number: u64,
     socket: Arc<KeeperSocket>,
@@ -92,9 +93,9 @@ struct Attendant {
     owner: EventSender<KeeperEvent>,
 }
 
-impl Attendant {
+impl LinkTask {
     async fn run(mut self) {
-        let Err(why) = self.carry().await else { return };
+        let Err(why) = self.relay().await else { return };
         if !matches!(why, KeeperClientError::Closed) {
             tracing::warn!(session = %self.session, %why, "the link to a keeper broke");
         }
@@ -110,7 +111,7 @@ impl Attendant {
     }
 
     /// Returns when the owner has dropped the link; fails when the connection has ended.
-    async fn carry(&mut self) -> Result<(), KeeperClientError> {
+    async fn relay(&mut self) -> Result<(), KeeperClientError> {
         let mut waiting = VecDeque::new();
         loop {
             tokio::select! {
@@ -139,8 +140,9 @@ impl Attendant {
     /// Passes on all reports that have arrived.
     fn take_reports(&self) -> Result<(), KeeperClientError> {
         let client = self.socket.get_ref();
-        // If a keeper exits with unread requests, the kernel reports the end of the connection once before it delivers the
-        // keeper's last reports: so the end counts only when it is reported twice.
+        // If a keeper exits with unread requests, the kernel reports the end of the connection once
+        // before it delivers the keeper's last reports: so the end counts only when it is reported
+        // twice.
         let next = || match client.receive() {
             Err(KeeperClientError::Closed) => client.receive(),
             received => received,

@@ -1,8 +1,9 @@
-//! The lock of a launch: every process that could be its keeper holds it open, so a free lock proves that no keeper
-//! exists or will exist.
+//! The lock of a launch: every process that could be its keeper holds it open, so a free lock
+//! proves that no keeper exists or will exist.
 //!
-//! The file contains the origin of the launch, written before a keeper is requested. So an empty file proves as much:
-//! no keeper was requested in this boot. The keeper adds a note with its own identity and the agent's.
+//! The file contains the origin of the launch, written before a keeper is requested. So an empty
+//! file proves as much: no keeper was requested in this boot. The keeper adds a note with its own
+//! identity and the agent's.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -24,9 +25,9 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) struct Origin {
     /// The yard that was asked for the keeper; its boot and pid namespace are the launch's.
     pub(crate) yard: ProcessIdentity,
-    /// The first process of that pid namespace, if it could be looked at.
+    /// The first process of that pid namespace, if it could be identified.
     init: Option<ProcessIdentity>,
-    /// The inode that the file had then: another one means that the folder was copied.
+    /// The inode of the file when it was written: another one means that the folder was copied.
     inode: u64,
 }
 
@@ -35,8 +36,8 @@ pub(crate) struct Origin {
 pub(crate) enum Era {
     /// It belongs to this boot and pid namespace.
     Ours,
-    /// It belongs to another: no process can be left.
-    Bygone,
+    /// It belongs to another boot or pid namespace: no process can be left.
+    Other,
     /// The folder was copied: its processes belong to another home.
     Copied,
 }
@@ -47,7 +48,7 @@ pub(crate) struct LockState {
     pub(crate) origin: Option<(Origin, Era)>,
 }
 
-/// Makes the lock in a new session's folder, takes it, and writes where the launch comes from.
+/// Creates the lock in a new session's folder, takes it, and writes the origin of the launch.
 pub(crate) fn make(folder: &Path, yard: &ProcessIdentity) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(0o600).open(folder.join(LOCK))?;
@@ -105,12 +106,12 @@ fn parse(text: &str) -> Option<Origin> {
 fn era(origin: &Origin, inode: u64) -> io::Result<Era> {
     let yard = &origin.yard;
     if yard.boot != identity::boot_id()? || yard.pid_namespace != identity::pid_namespace()? {
-        return Ok(Era::Bygone);
+        return Ok(Era::Other);
     }
     if let Some(init) = &origin.init
         && !init.exists()?
     {
-        return Ok(Era::Bygone);
+        return Ok(Era::Other);
     }
     Ok(if origin.inode == inode { Era::Ours } else { Era::Copied })
 }
@@ -145,7 +146,7 @@ mod tests {
             look(folder.path()).unwrap(),
             Some(LockState { held: false, origin: Some((_, Era::Ours)) })
         ));
-        assert!(make(folder.path(), &me()).is_err(), "one launch, one lock");
+        assert!(make(folder.path(), &me()).is_err(), "a launch has one lock");
     }
 
     #[test]
@@ -160,7 +161,7 @@ mod tests {
             drop(make(folder.path(), &yard).unwrap());
             let found = look(folder.path()).unwrap();
             assert!(
-                matches!(found, Some(LockState { held: false, origin: Some((_, Era::Bygone)) })),
+                matches!(found, Some(LockState { held: false, origin: Some((_, Era::Other)) })),
                 "{found:?}"
             );
             std::fs::remove_file(&path).unwrap();
@@ -205,7 +206,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let found = look(folder.path()).unwrap();
         assert!(
-            matches!(found, Some(LockState { held: false, origin: Some((_, Era::Bygone)) })),
+            matches!(found, Some(LockState { held: false, origin: Some((_, Era::Other)) })),
             "{found:?}"
         );
     }

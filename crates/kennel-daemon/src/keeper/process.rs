@@ -1,7 +1,7 @@
-//! The process of a keeper, by a handle that can't mean another process.
+//! The process of a keeper, through a handle that can't refer to another process.
 //!
-//! A pid counts only while a connection proves that it is still the keeper's: first the handle is opened, then the
-//! connection is checked. A keeper that ends closes it.
+//! A pid counts only while a connection proves that it is still the keeper's: first the handle is
+//! opened, then the connection is checked. A keeper that ends closes it.
 
 use std::io;
 
@@ -11,7 +11,8 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 
 use crate::os::async_fd;
 
-/// Returns a handle to the keeper with this pid, which has the other end of `connection`; none if it has ended.
+/// Returns a handle to the keeper with this pid, which holds the other end of `connection`; none if
+/// it has ended.
 pub(crate) fn open(pid: i32, connection: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
     let own = rustix::process::getpid().as_raw_pid();
     let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid());

@@ -25,8 +25,8 @@ pub(crate) struct SpareKeepers {
 }
 
 impl SpareKeepers {
-    /// Returns the keeper that came last, because its memory is warmest, as the keeper of this session.
-    /// Its link gets the given number. Keepers that have gone are dropped.
+    /// Assigns the most recently added keeper to this session, because its memory is warmest. Its
+    /// link gets the given number. Keepers that have exited are dropped.
     pub(crate) fn take(&mut self, id: &SessionId, number: u64) -> Option<SpareKeeper> {
         std::iter::from_fn(|| self.waiting.pop()).find_map(|mut spare| {
             let connected = spare.link.socket.get_ref().is_connected();
@@ -38,8 +38,8 @@ impl SpareKeepers {
         self.waiting.len()
     }
 
-    /// Keeps a free keeper for a later launch, unless there are enough; a refused one is dropped and
-    /// leaves. Returns when the timer must fire, if one has to be started.
+    /// Keeps a free keeper for a later launch, unless there are enough; a refused one is dropped
+    /// and exits. Returns when the timer must fire, if one has to be started.
     pub(crate) fn offer(&mut self, pid: i32, link: KeeperLink, now: Instant) -> Option<Instant> {
         if self.waiting.len() < LIMIT {
             self.waiting.push(SpareKeeper { pid, link, until: now + LIFETIME });
@@ -54,7 +54,7 @@ impl SpareKeepers {
         self.next_timer()
     }
 
-    /// Drops the keepers that match. They leave when their connection closes.
+    /// Drops the keepers that match. They exit when their connection closes.
     pub(crate) fn release(&mut self, matches: impl Fn(&SpareKeeper) -> bool) {
         self.waiting.retain(|spare| !matches(spare));
     }
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
     use crate::event_sender::EventSender;
-    use crate::keeper::link::Descent;
+    use crate::keeper::link::KeeperOrigin;
     use crate::os::async_fd;
 
     /// A link, and the keeper's end of it.
@@ -83,7 +83,7 @@ mod tests {
         let (ours, theirs) = Channel::pair().unwrap();
         let socket = async_fd::watch(KeeperClient::over(ours)).unwrap();
         let id = IdMaker::default().next(0, 1);
-        let link = KeeperLink::attend(id, 1, Descent::Ours, socket, EventSender::new(|_| {}));
+        let link = KeeperLink::spawn(id, 1, KeeperOrigin::Ours, socket, EventSender::new(|_| {}));
         (link, theirs)
     }
 
@@ -112,7 +112,7 @@ mod tests {
         let id = IdMaker::default().next(0, 1);
         ends.truncate(LIMIT - 1);
         let taken = spares.take(&id, 7).unwrap();
-        assert_eq!((taken.pid, taken.link.number), (6, 7), "the last one has gone");
+        assert_eq!((taken.pid, taken.link.number), (6, 7), "the last one has exited");
         drop(ends);
         assert!(spares.take(&id, 8).is_none());
     }

@@ -1,4 +1,5 @@
-//! Translation of the types of pens and keepers into those of the core, and the texts of the event log.
+//! Translates the types of pens and keepers into those of the core, and writes the texts of the
+//! event log.
 
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ pub(crate) fn probe(state: &KeeperState, limits: TimeLimits) -> Probe {
     let Some(identity) = &state.identity else {
         return match state.stage {
             LaunchStage::Waiting | LaunchStage::Gated => Probe::Waiting,
-            // It ends what it made for a launch; its last report follows.
+            // The keeper ends what it created for a launch; its last report follows.
             LaunchStage::Running | LaunchStage::Ending | LaunchStage::Over => {
                 Probe::Failed { why: "its keeper is about to end it".into() }
             }
@@ -141,7 +142,7 @@ pub(crate) fn cause(event: &Event) -> String {
         Event::PenEnded(PenEnd::Unobservable { why } | PenEnd::Failed { why }) => why.clone(),
         Event::StopAsked(stop) => stop.reason.to_string(),
         Event::Probed(probe) => probe_text(probe),
-        Event::Owes { .. } => owned("more is to be cleaned up"),
+        Event::Owes { .. } => owned("another cleanup is owed"),
         Event::CleanedUp { .. } => owned("cleaned up"),
         Event::Kept { why, .. } => format!("kept, because it contains something of value: {why}"),
         Event::CleanUpFailed { why, .. } => format!("not cleaned up: {why}"),
@@ -214,8 +215,8 @@ mod tests {
         assert_eq!(reason, Some(Reason::Idle { limit }));
     }
 
-    /// If the daemon is killed before it has recorded a stop, the end must not count as a failure, which would be
-    /// retried.
+    /// If the daemon is killed before it has recorded a stop, the end must not count as a failure,
+    /// which would be retried.
     #[test]
     fn a_stop_that_only_the_keeper_knows_counts_as_a_stop() {
         let killed = Status::Signal { signal: 9, core: false, oom: false };

@@ -60,7 +60,8 @@ impl YardSender {
         self.orders.send(order)
     }
 
-    /// Sends an order at once, unless others wait: then the yard receives it even if the daemon is killed right after.
+    /// Sends an order at once, unless others wait: then the yard receives it even if the daemon is
+    /// killed right after.
     pub(crate) fn send_now(&self, order: YardOrder) {
         let descriptors = order.descriptors.iter().map(AsFd::as_fd).collect::<Vec<_>>();
         let is_next = self.unsent.load(Ordering::Acquire) == 0;
@@ -74,7 +75,7 @@ impl YardSender {
 #[derive(Debug)]
 pub(crate) struct YardLink {
     pub(crate) identity: ProcessIdentity,
-    /// What a former daemon left with it.
+    /// The launches that a former daemon stored with the yard.
     kept: Vec<(String, LaunchOrder)>,
     sender: YardSender,
     task: JoinHandle<()>,
@@ -84,16 +85,17 @@ impl YardLink {
     /// Asks the yard for its pid and for what it stores, and watches the connection from then on.
     pub(crate) async fn open(
         socket: OwnedFd,
-        patience: Duration,
+        timeout: Duration,
         owner: EventSender<YardEvent>,
     ) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         let socket = async_fd::watch(YardClient::over(socket))?;
         socket.get_ref().send(&YardRequest::Status).map_err(io::Error::other)?;
         let mut early = Vec::new();
-        let pid = tokio::time::timeout(patience, receive_pid(&socket, &mut early)).await??;
-        let kept = receive_kept(&socket, &mut early, patience).await?;
-        // The yard is the parent of the daemon or of a test: it exists as long as it has the socket.
+        let pid = tokio::time::timeout(timeout, receive_pid(&socket, &mut early)).await??;
+        let kept = receive_kept(&socket, &mut early, timeout).await?;
+        // The yard is the parent of the daemon or of a test: it exists as long as it has the
+        // socket.
         let handle = pidfd::open(pid)?.ok_or_else(|| io::Error::other("the yard is gone"))?;
         let identity = ProcessIdentity::new(handle.as_fd(), pid)?;
         for report in early {
@@ -101,12 +103,12 @@ impl YardLink {
         }
         let (orders, queue) = mpsc::unbounded_channel();
         let (socket, unsent) = (Arc::new(socket), Arc::<AtomicUsize>::default());
-        let task = tokio::spawn(attend(socket.clone(), queue, unsent.clone(), owner));
+        let task = tokio::spawn(run_link(socket.clone(), queue, unsent.clone(), owner));
         let sender = YardSender { orders, socket, unsent };
         Ok(Self { identity, kept, sender, task })
     }
 
-    /// Returns what a former daemon has stored with it, once.
+    /// Returns the launches that a former daemon stored with the yard, once.
     pub(crate) fn take_kept(&mut self) -> Vec<(String, LaunchOrder)> {
         std::mem::take(&mut self.kept)
     }
@@ -116,9 +118,9 @@ impl YardLink {
     }
 
     /// Closes the connection once everything was sent.
-    pub(crate) async fn close(self, patience: Duration) {
+    pub(crate) async fn close(self, timeout: Duration) {
         drop(self.sender);
-        if tokio::time::timeout(patience, self.task).await.is_err() {
+        if tokio::time::timeout(timeout, self.task).await.is_err() {
             tracing::warn!("the yard does not read its socket any more");
         }
     }
@@ -137,7 +139,7 @@ async fn receive_pid(socket: &AsyncFd<YardClient>, early: &mut Vec<YardReport>) 
 async fn receive_kept(
     socket: &AsyncFd<YardClient>,
     early: &mut Vec<YardReport>,
-    patience: Duration,
+    timeout: Duration,
 ) -> io::Result<Vec<(String, LaunchOrder)>> {
     let ask = |after: &str| {
         let request = YardRequest::Kept { after: after.to_owned() };
@@ -161,37 +163,40 @@ async fn receive_kept(
             }
         }
     };
-    let Ok(received) = tokio::time::timeout(patience, all).await else {
-        tracing::warn!("the yard does not answer what it stores");
+    let Ok(received) = tokio::time::timeout(timeout, all).await else {
+        tracing::warn!("the yard does not list what it stores");
         return Ok(Vec::new());
     };
     received.map(|()| kept)
 }
 
-/// Reads a stored order. The descriptor shares its position with the former daemon's, so it is read from the start.
+/// Reads a stored order. The descriptor shares its position with the former daemon's, so it is read
+/// from the start.
 fn read_kept(files: Vec<OwnedFd>) -> Option<LaunchOrder> {
     let mut file = File::from(files.into_iter().next()?);
     let mut bytes = Vec::new();
     let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
     let order = read.and_then(|_| LaunchOrder::decode(&bytes).map_err(io::Error::other));
-    order.inspect_err(|error| tracing::warn!(%error, "can't read what the yard stores")).ok()
+    order
+        .inspect_err(|error| tracing::warn!(%error, "can't read a launch that the yard stores"))
+        .ok()
 }
 
 /// Reports the end of the connection, unless it ends because all senders were dropped.
-async fn attend(
+async fn run_link(
     socket: Arc<AsyncFd<YardClient>>,
     queue: mpsc::UnboundedReceiver<YardOrder>,
     unsent: Arc<AtomicUsize>,
     owner: EventSender<YardEvent>,
 ) {
-    if let Err(why) = carry(&socket, queue, &unsent, &owner).await {
+    if let Err(why) = relay(&socket, queue, &unsent, &owner).await {
         tracing::error!(%why, "the yard is gone");
         owner.send(YardEvent::Gone);
     }
 }
 
 /// Passes orders and reports on until all senders are dropped; fails when the yard is gone.
-async fn carry(
+async fn relay(
     socket: &AsyncFd<YardClient>,
     mut queue: mpsc::UnboundedReceiver<YardOrder>,
     unsent: &AtomicUsize,
@@ -232,9 +237,9 @@ fn send_waiting(
         match socket.get_ref().send_with(&order.request, &descriptors) {
             Err(KeeperClientError::Full) => return Ok(()),
             Err(KeeperClientError::Call(error)) => {
-                // This one can't be sent at all, which says nothing about others.
+                // Only this request can't be sent; others still can.
                 if let YardRequest::Fork { key } = order.request {
-                    let why = format!("can't ask the yard: {error}");
+                    let why = format!("can't send a request to the yard: {error}");
                     owner.send(YardEvent::Report(YardReport::NotForked { key, why }));
                 } else {
                     tracing::error!(%error, "can't send a request to the yard");

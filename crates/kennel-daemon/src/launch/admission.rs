@@ -105,7 +105,7 @@ impl AdmissionControl {
         session.spec.key.is_some() && ended_ago.is_some_and(|ago| ago < self.limits.key_retention)
     }
 
-    /// Decides where a launch begins. Nothing was made so far, so that a refusal leaves nothing
+    /// Decides where a launch begins. Nothing is created before this, so a refusal leaves nothing
     /// behind.
     pub(crate) fn slot_for(
         &mut self,
@@ -147,8 +147,8 @@ impl AdmissionControl {
         })
     }
 
-    /// Returns whether a check of the queue must be requested: a session waits, and no check is on
-    /// its way.
+    /// Returns whether a check of the queue must be requested: a session waits, and no check is
+    /// pending.
     #[must_use]
     pub(crate) fn request_check(&mut self) -> bool {
         self.queued > 0 && !std::mem::replace(&mut self.check_requested, true)
@@ -197,7 +197,7 @@ fn flag_of(field: &str) -> String {
         "terminal" => "the terminal (-t)".to_owned(),
         "tethered" => "running in the background (-d)".to_owned(),
         "outlives_parent" => "--stay".to_owned(),
-        "parent" => "the session that asks".to_owned(),
+        "parent" => "the session that sends the request".to_owned(),
         flag => format!("--{}", flag.replace('_', "-")),
     }
 }
@@ -242,7 +242,7 @@ mod tests {
         assert!(!admission.request_check(), "nothing waits");
         admission.add(Phase::Queued);
         assert!(admission.request_check());
-        assert!(!admission.request_check(), "one is on its way");
+        assert!(!admission.request_check(), "a check is pending");
         assert!(admission.begin_check());
         assert!(admission.request_check());
         admission.has_left_queue();

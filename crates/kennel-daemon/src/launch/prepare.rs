@@ -132,7 +132,9 @@ mod tests {
             yard: ProcessIdentity::new(own.as_fd(), pid).unwrap(),
         };
         assert!(stdin.is_none());
-        let Prepared::New(asked) = preparation().prepare().unwrap() else { panic!("of the yard") };
+        let Prepared::New(asked) = preparation().prepare().unwrap() else {
+            panic!("expected a request to the yard")
+        };
         assert_eq!(asked.request, YardRequest::Fork { key: 7 });
         let mut bytes = Vec::new();
         File::from(asked.descriptors[0].try_clone().unwrap()).read_to_end(&mut bytes).unwrap();

@@ -85,12 +85,12 @@ impl LaunchRequest {
         let argv: Vec<OsString> =
             request.argv.into_iter().map(|arg| exact(arg, "argv")).collect::<Result<_, _>>()?;
         if argv.is_empty() && spec.agent.is_none() {
-            return Err(ApiError::invalid("argv is empty: there is nothing to run"));
+            return Err(ApiError::invalid("argv is empty: expected a command"));
         }
         if let Some(number) = spec.stop_signal
             && rustix::process::Signal::from_named_raw(number).is_none()
         {
-            let text = format!("invalid stop_signal {number}: there is no such signal");
+            let text = format!("invalid stop_signal {number}: unknown signal");
             return Err(ApiError::invalid(text));
         }
         let prompt = command::check(&mut spec, &argv, request.prompt)?;
@@ -197,7 +197,7 @@ impl LaunchRequest {
         }
     }
 
-    /// Starts it in this folder instead of the client's.
+    /// Makes the agent start in this folder instead of the client's.
     pub(crate) fn set_folder(&mut self, cwd: &str) {
         cwd.clone_into(&mut self.spec.cwd);
         self.set_cwd(cwd.into());
@@ -214,7 +214,8 @@ impl LaunchRequest {
         &self.cwd
     }
 
-    /// Starts it in this folder of its worktree, without the variables that point git elsewhere.
+    /// Makes the agent start in this folder of its worktree, without variables that point git
+    /// elsewhere.
     pub(crate) fn move_into_worktree(&mut self, cwd: PathBuf) {
         self.env.retain(|(name, _)| !GIT_ENV_VARS.iter().any(|other| name == *other));
         self.set_cwd(cwd);

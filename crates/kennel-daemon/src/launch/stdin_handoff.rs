@@ -52,7 +52,7 @@ impl StdinHandoff {
         all.push_back(PendingStdin { ticket, descriptor, until: Instant::now() + LIFETIME });
     }
 
-    /// Drops the descriptors whose time is over.
+    /// Drops the expired descriptors, and returns the others.
     fn current(&self) -> std::sync::MutexGuard<'_, VecDeque<PendingStdin>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -111,9 +111,9 @@ impl StdinHandoff {
         let handoff = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(LIFETIME).await;
-            drop(handoff.current()); // drops descriptors that no request came for
+            drop(handoff.current()); // drops the descriptor if no request took it
         });
-        // If the client has gone, its request will not come.
+        // A client that has disconnected sends no request.
         let _delivery = channel.get_ref().send(b"1", &[])?;
         Ok(())
     }

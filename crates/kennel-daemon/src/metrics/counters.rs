@@ -11,14 +11,15 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-use crate::error::DISBELIEFS;
+use crate::error::REPORT_REFUSAL_CODES;
 use crate::os::home::JOURNAL;
 
-/// In seconds, from a fast launch to one with a worktree of a large repository; also for stops.
-const LAUNCH: [f64; 13] =
+/// Upper bounds in seconds, from a fast launch to one with a worktree of a large repository; also
+/// for stops.
+const LAUNCH_BUCKETS: [f64; 13] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
-/// In seconds, from a commit without a flush to one on a slow disk.
-const COMMIT: [f64; 13] =
+/// Upper bounds in seconds, from a commit without a flush to one on a slow disk.
+const COMMIT_BUCKETS: [f64; 13] =
     [0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
 const REASONS: [&str; 14] = [
     "exited",
@@ -58,7 +59,7 @@ impl DurationHistogram {
     }
 }
 
-/// Counted as it happens. The registry holds every counter with its name and description.
+/// The daemon's counters. The registry holds each of them with its name and description.
 #[derive(Debug)]
 pub(crate) struct DaemonMetrics {
     pub(super) registry: Registry,
@@ -140,8 +141,8 @@ impl Default for DaemonMetrics {
         let verdicts = VerdictKind::ALL.iter().map(|kind| kind.name());
         Self {
             launches: out.count("launches", launches),
-            launch: out.time("launch_duration_seconds", launch, LAUNCH),
-            stop: out.time("stop_duration_seconds", stop, LAUNCH),
+            launch: out.time("launch_duration_seconds", launch, LAUNCH_BUCKETS),
+            stop: out.time("stop_duration_seconds", stop, LAUNCH_BUCKETS),
             ended: out.count_by("reason", REASONS, "launches_ended", ended),
             reaped: out.count("launches_reaped", reaped),
             keepers_lost: out.count("keepers_lost", lost),
@@ -149,7 +150,7 @@ impl Default for DaemonMetrics {
             strays_found: out.count("strays_found", found),
             strays_ended: out.count("strays_ended", "Strays that were ended and seen to be gone"),
             reports_taken: out.count("reports_taken", "Accepted reports of agents"),
-            reports_refused: out.count_by("code", DISBELIEFS, "reports_refused", refused),
+            reports_refused: out.count_by("code", REPORT_REFUSAL_CODES, "reports_refused", refused),
             cleanups_failed: out.count("cleanup_failures", "Failed cleanups; each is retried"),
             judged: out.count_by("verdict", verdicts, "prompts_judged", judged),
             retries: out.count("prompt_retries", retries),
@@ -158,7 +159,7 @@ impl Default for DaemonMetrics {
             output_dropped: out.count("output_dropped_bytes", dropped),
             output_unknown: out
                 .count("output_unknown", "Ended launches whose journal could not be read"),
-            register_commits: out.time("register_commit_duration_seconds", commits, COMMIT),
+            register_commits: out.time("register_commit_duration_seconds", commits, COMMIT_BUCKETS),
             register_failed: out.count("register_write_failures", "Failed writes to the register"),
             register_events: out.count("register_events", "Rows written to the event log"),
             registry: out.0,

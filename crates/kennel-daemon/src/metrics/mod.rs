@@ -5,8 +5,9 @@
 //! owner, once per scrape ─────────> Gauges ─────────┼──> page: text for Prometheus
 //! /proc/self, once per scrape ────────────────────────┘
 //! ```
-//! What can be read at any time is read and not counted, so that it can't be wrong. Counters start at 0 with each daemon,
-//! as Prometheus expects. Labels have only values that the program's source names: no sessions, members or folders.
+//! A value that can be read at any time is read and not counted, so that it can't be wrong.
+//! Counters start at 0 with each daemon, as Prometheus expects. Labels have only values that the
+//! program's source names: no sessions, members or folders.
 
 mod counters;
 mod page;

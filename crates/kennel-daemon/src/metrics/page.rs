@@ -75,8 +75,8 @@ pub(crate) fn page(
     text_format(&text)
 }
 
-/// Converts OpenMetrics to the older format, which every scraper reads: there the name of a counter's family ends in
-/// `_total`, too.
+/// Converts OpenMetrics to the older format, which every scraper reads: there the name of a
+/// counter's family ends in `_total`, too.
 fn text_format(open_metrics: &str) -> Result<String, fmt::Error> {
     let mut text = String::with_capacity(open_metrics.len());
     let mut help = None;
@@ -132,8 +132,8 @@ fn daemon(out: &mut Registry, gauges: &Gauges) {
     out.register("kennel_daemon_start_time_seconds", help, ConstGauge::new(started));
 }
 
-/// Resource usage of the daemon itself. It is read from `/proc`, which never waits for a disk; a value that
-/// can't be read is not exported.
+/// Resource usage of the daemon itself. It is read from `/proc`, which never waits for a disk; a
+/// value that can't be read is not exported.
 #[expect(
     clippy::cast_precision_loss,
     reason = "ticks of many years, and a limit that may be infinite"

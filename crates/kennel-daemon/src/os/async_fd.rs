@@ -9,7 +9,7 @@ use tokio::io::unix::AsyncFd;
 /// Watches a value that owns its descriptor and keeps it open until it is dropped.
 #[expect(
     deprecated,
-    reason = "its successor is `unsafe`, to make callers promise what is written above"
+    reason = "its successor is `unsafe`, so that callers must promise what is written above"
 )]
 pub(crate) fn watch<T: AsRawFd>(inner: T) -> io::Result<AsyncFd<T>> {
     AsyncFd::new(inner)

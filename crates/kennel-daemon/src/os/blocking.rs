@@ -4,9 +4,9 @@ use std::any::Any;
 
 use tokio::task::spawn_blocking;
 
-/// Does the work on a blocking thread and passes the result to `done`, once. If the work panics, `failed` makes the result
-/// from the panic's message, so that no caller waits for ever.
-pub(crate) fn apart<T: Send + 'static>(
+/// Does the work on a blocking thread and passes the result to `done`, once. If the work panics,
+/// `failed` makes the result from the panic's message, so that no caller waits forever.
+pub(crate) fn run_blocking<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
     failed: impl FnOnce(String) -> T + Send + 'static,
@@ -18,7 +18,7 @@ pub(crate) fn apart<T: Send + 'static>(
             Ok(result) => done(result),
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => {
-                    let why = said(&*panic);
+                    let why = panic_message(&*panic);
                     tracing::error!(what, why, "a task has panicked");
                     done(failed(why));
                 }
@@ -29,7 +29,7 @@ pub(crate) fn apart<T: Send + 'static>(
     });
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
 }
@@ -42,7 +42,7 @@ mod tests {
     async fn outcome(work: impl FnOnce() -> String + Send + 'static) -> String {
         let (sender, answer) = oneshot::channel();
         let failed = |why| format!("failed: {why}");
-        apart("a test", work, failed, |outcome| drop(sender.send(outcome)));
+        run_blocking("a test", work, failed, |outcome| drop(sender.send(outcome)));
         answer.await.unwrap()
     }
 

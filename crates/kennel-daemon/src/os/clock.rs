@@ -14,7 +14,7 @@ pub fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Lets the timers of this runtime follow when a test moves the clock forward.
+/// Advances the timers of this runtime when a test moves the clock forward.
 #[cfg(feature = "faults")]
 pub(crate) fn follow_leaps() {
     use std::time::Duration;

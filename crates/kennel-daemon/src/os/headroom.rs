@@ -1,7 +1,7 @@
 //! How much room the machine has for another session.
 //!
-//! What can't be measured refuses no launch. A measurement counts for a moment, so that many launches at once need only
-//! one.
+//! No launch is refused for a value that can't be measured. A measurement is reused for a moment,
+//! so that many launches at once need only one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl HeadroomMeter {
         }
     }
 
-    /// By the limits of the machine and of the daemon's cgroups.
+    /// Returns how many pids the limits of the machine and of the daemon's cgroups leave.
     fn free_pids(&self) -> Option<u64> {
         let used = fs::read_to_string("/proc/loadavg").ok().and_then(|text| threads(&text));
         let most = ["pid_max", "threads-max"]
@@ -66,7 +66,7 @@ impl HeadroomMeter {
     }
 }
 
-/// The yard has the same limit as the daemon, which it has started.
+/// The yard has the same limit as the daemon, because it started the daemon.
 fn free_descriptors(yard: i32) -> Option<u64> {
     let most = rustix::process::getrlimit(Resource::Nofile).current?;
     let ours = open_descriptors(Path::new("/proc/self/fd"))?;
@@ -74,7 +74,8 @@ fn free_descriptors(yard: i32) -> Option<u64> {
     Some(most.saturating_sub(ours.max(yards)))
 }
 
-/// Newer kernels report the number as the size of the folder; on others the entries are counted.
+/// Counts open descriptors. Newer kernels report the number as the size of the folder; on others
+/// the entries are counted.
 pub(crate) fn open_descriptors(folder: &Path) -> Option<u64> {
     match fs::metadata(folder).ok()?.len() {
         0 => u64::try_from(fs::read_dir(folder).ok()?.count()).ok(),

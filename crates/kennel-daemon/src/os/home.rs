@@ -36,9 +36,10 @@ impl DaemonHome {
 pub(crate) const API_SOCKET: &str = "kennel.sock";
 /// The folder of the journal, in the session's folder.
 pub(crate) const JOURNAL: &str = "journal";
-/// The file with a launch's secret, in the session's folder, for its processes without an environment.
+/// The file with a launch's secret, in the session's folder, for its processes without an
+/// environment.
 pub(crate) const TOKEN_FILE: &str = "token";
-/// The socket at which standard inputs are left, in the home.
+/// The socket in the home to which clients send their standard input.
 pub(crate) const STDIN_SOCKET: &str = "deposit.sock";
 
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +62,7 @@ pub(crate) struct DaemonLock {
 
 impl DaemonLock {
     /// Takes the lock; waits this long for a former daemon to exit.
-    pub(crate) fn take(path: &Path, patience: Duration) -> Result<Self, LockHomeError> {
+    pub(crate) fn take(path: &Path, timeout: Duration) -> Result<Self, LockHomeError> {
         let failed = |source| LockHomeError::Call { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
@@ -71,14 +72,15 @@ impl DaemonLock {
             Err(rustix::io::Errno::AGAIN) => {}
             Err(error) => return Err(failed(error.into())),
         }
-        // `flock` has no timeout, so another thread waits. If that is in vain, the thread ends with the program.
+        // `flock` has no timeout, so another thread waits. A thread that never gets the lock ends
+        // with the program.
         let (sender, locked) = mpsc::channel();
         std::thread::spawn(move || {
             let taken = rustix::fs::flock(&file, FlockOperation::LockExclusive);
             // The receiver is gone: the lock is released with the file.
             sender.send(taken.map(|()| file)).ok();
         });
-        match locked.recv_timeout(patience) {
+        match locked.recv_timeout(timeout) {
             Ok(Ok(file)) => Ok(Self { _file: file }),
             Ok(Err(error)) => Err(failed(error.into())),
             Err(_) => Err(LockHomeError::Taken(path.to_owned())),

@@ -15,8 +15,8 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use tokio::task::AbortHandle;
 
-/// Returns a path that fits in the address of a socket, however long the path of its folder is. It is valid while the
-/// descriptor is open.
+/// Returns a path that fits in the address of a socket, however long the path of its folder is. It
+/// is valid while the descriptor is open.
 pub(crate) fn short_path(folder: &Path, name: impl AsRef<Path>) -> io::Result<(OwnedFd, PathBuf)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, flags, Mode::empty())?;

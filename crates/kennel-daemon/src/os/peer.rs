@@ -7,8 +7,8 @@ use kennel_pen::PenName;
 use crate::os::home::DaemonHome;
 use crate::os::proc;
 
-/// A process that sends a request. Its pid may be reused by now: nothing is done to that process, only to processes with
-/// the mark of the session.
+/// A process that sends a request. Its pid may have been reused: nothing is done to the process
+/// with that pid, only to processes with the mark of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) pid: Option<i32>,
@@ -29,7 +29,8 @@ impl Caller {
     }
 }
 
-/// Returns the session of the innermost pen that a process is in: a session may run in the pen of another.
+/// Returns the session of the innermost pen that a process is in: a session may run in the pen of
+/// another.
 pub(crate) fn in_pen(pid: i32, home: &DaemonHome) -> Option<String> {
     let cgroup = proc::cgroup(pid)?;
     let mut pens = cgroup.split('/').filter_map(PenName::parse).filter(|pen| pen.home == home.id);
@@ -72,8 +73,8 @@ mod tests {
         let child = command.spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         // It has this process's environment until its exec.
-        let patience = Instant::now() + Duration::from_secs(20);
-        while proc::cookies(pid).unwrap().is_none() && Instant::now() < patience {}
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while proc::cookies(pid).unwrap().is_none() && Instant::now() < deadline {}
         (child, pid)
     }
 

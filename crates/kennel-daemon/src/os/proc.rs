@@ -21,7 +21,8 @@ pub(crate) fn pids() -> io::Result<Vec<i32>> {
     Ok(pids)
 }
 
-/// Returns the pids of a process's children, as of now. A child that comes or goes meanwhile may hide another: read twice.
+/// Returns the pids of a process's current children. A child that starts or ends during the read
+/// may hide another: read twice.
 pub(crate) fn children_of(parent: i32) -> io::Result<Vec<i32>> {
     let threads = match fs::read_dir(format!("/proc/{parent}/task")) {
         Err(error) if vanished(&error) => return Ok(Vec::new()),
@@ -126,8 +127,9 @@ pub(crate) fn survivor(pid: i32) -> Option<Survivor> {
     Some(Survivor { pid, name: stat.name, why })
 }
 
-/// Kills the process behind the handle and all below it. First all are stopped, so that none forks and none loses its
-/// parent before it was found. Returns the pids that were reached.
+/// Kills the process behind the handle and its descendants. All are stopped first, so that none
+/// forks or loses its parent before it is found. Returns handles to the processes that were
+/// reached.
 pub(crate) fn kill_tree(pid: i32, handle: OwnedFd) -> io::Result<Vec<OwnedFd>> {
     let mut found = vec![(pid, handle)];
     let mut next = 0;
@@ -203,12 +205,12 @@ mod tests {
         let mut line = [0; 8];
         io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let patience = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(20);
         let below = loop {
             let parents = parents().unwrap();
             let below: Vec<i32> =
                 parents.keys().copied().filter(|p| descends(*p, pid, &parents)).collect();
-            if below.len() == 3 || Instant::now() > patience {
+            if below.len() == 3 || Instant::now() > deadline {
                 break below;
             }
         };
@@ -218,7 +220,7 @@ mod tests {
         child.wait().unwrap();
         for handle in reached {
             while !pidfd::has_ended(handle.as_fd()).unwrap() {
-                assert!(Instant::now() < patience);
+                assert!(Instant::now() < deadline);
             }
         }
     }

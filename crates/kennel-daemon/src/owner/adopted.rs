@@ -25,8 +25,8 @@ impl Owner {
         self.world.get(id).is_some_and(|session| session.started_by == StartedBy::User)
     }
 
-    /// Follows a process from now on; answered once it does. A repeated request gets the same
-    /// session.
+    /// Starts to follow a process, and answers once it is followed. A repeated request gets the
+    /// same session.
     pub(crate) fn adopt(&mut self, candidate: AdoptionCandidate, answer: Answer<SessionView>) {
         let title = candidate.title.clone();
         match self.follow_candidate(candidate) {
@@ -46,7 +46,7 @@ impl Owner {
             return same(known, candidate.spec.name.as_deref());
         }
         if self.shutdown.is_under_way() {
-            return Err(ApiError::leaving());
+            return Err(ApiError::shutting_down());
         }
         self.check_name(candidate.spec.name.as_deref())?;
         self.admission.check_descriptors()?;
@@ -72,7 +72,7 @@ impl Owner {
             identity: session.launch.identity.clone(),
             folder: self.home.session(id),
             token: session.launch.token.secret().to_owned(),
-            // That concerns only sessions of a former daemon.
+            // A reboot concerns only sessions of a former daemon.
             rebooted: self.adoption.rebooted && self.adoption.is_pending(id),
         };
         self.spawn_probe(id, look.run(), Self::sighted);

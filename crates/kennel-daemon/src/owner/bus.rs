@@ -1,5 +1,5 @@
-//! The owner's queue: everything that clients, workers and timers want done, as functions that run
-//! in the owner's task, one after the other.
+//! The owner's queue: what clients, workers and timers request, as functions that run in the
+//! owner's task, one after the other.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::Owner;
 use crate::event_sender::EventSender;
 use crate::os::AbortOnDrop;
 
-/// The signal that a client has disconnected: its sender is dropped without a value. The session or
-/// plan of the client ends then.
+/// Signals that a client has disconnected: its sender is dropped without a value. Then the client's
+/// session or plan ends.
 pub(crate) type Disconnect = oneshot::Receiver<()>;
 /// A function that runs in the owner's task. It must not block.
 pub(crate) type OwnerCall = Box<dyn FnOnce(&mut Owner) + Send>;

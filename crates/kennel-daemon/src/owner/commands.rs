@@ -20,7 +20,7 @@ use crate::recover::census::{LiveSession, RecoveryRequest, SessionCensus};
 
 /// How long a stop request waits beyond the grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(30);
-/// How long it waits if survivors are already known that can't be ended.
+/// How long it waits if processes that can't be ended are already known.
 const KNOWN_SURVIVORS: Duration = Duration::from_secs(5);
 
 impl Owner {
@@ -85,14 +85,14 @@ impl Owner {
         } else {
             request.grace_ms.map(Duration::from_millis)
         };
-        let patience = if session.survivors.is_empty() {
+        let timeout = if session.survivors.is_empty() {
             grace.unwrap_or(session.spec.grace).saturating_add(BEYOND_GRACE)
         } else {
             KNOWN_SURVIVORS
         };
-        let patience =
-            request.wait_ms.map_or(patience, |wait| patience.min(Duration::from_millis(wait)));
-        let until = since.checked_add(patience).unwrap_or(since + BEYOND_GRACE);
+        let timeout =
+            request.wait_ms.map_or(timeout, |wait| timeout.min(Duration::from_millis(wait)));
+        let until = since.checked_add(timeout).unwrap_or(since + BEYOND_GRACE);
         self.await_stopped(id, since, until, answer);
         self.request_stop(id, grace, Reason::Stopped { by: request.by });
     }
@@ -199,7 +199,8 @@ impl Owner {
     }
 }
 
-/// Whether another launch may follow one that has ended. That is decided when it is cleaned.
+/// Whether another launch may follow one that has ended: the daemon decides that when the launch is
+/// cleaned.
 fn may_follow(session: &Session) -> bool {
     match session.relaunch {
         RelaunchState::Pending => true,

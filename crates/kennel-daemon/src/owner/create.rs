@@ -31,7 +31,7 @@ impl Owner {
     ) {
         let asked = launch.spec.clone();
         let settled = self.settle_prompt(&mut launch);
-        // The key comes first: a repeated request gets its answer even if it would be refused by
+        // The key is checked first: a repeated request gets its answer even if it would be refused
         // now.
         match self.keyed_prompt(&launch.spec, &asked) {
             Keyed::Free => {
@@ -40,7 +40,7 @@ impl Owner {
                 }
             }
             // A repeated request gets the answer of the first one. It is tied to the session only
-            // if it comes from the same client, after the loss of a daemon.
+            // if the session waits for its client after a daemon was killed.
             Keyed::Same(id) => {
                 self.rejoin(&id, launch, disconnect);
                 return self.wait(&id, waiter);
@@ -77,8 +77,8 @@ impl Owner {
         Ok(id)
     }
 
-    /// Refuses a name that is the beginning of an id: names are looked up first, so that a user who
-    /// types the beginning of an id would stop the wrong session.
+    /// Refuses a name that is the beginning of an id: names are looked up first, so a user who
+    /// types the beginning of an id could stop the wrong session.
     pub(super) fn check_name(&self, name: Option<&str>) -> Result<(), ApiError> {
         let mistaken = name.and_then(|name| Some((name, self.world.mistaken_for(name)?)));
         mistaken.map_or(Ok(()), |(name, id)| {

@@ -18,7 +18,7 @@ use tokio::task::spawn_blocking;
 use super::Owner;
 use super::step::NewEvents;
 use crate::keeper::deadline::Deadline;
-use crate::keeper::link::{Descent, KeeperLink};
+use crate::keeper::link::{KeeperLink, KeeperOrigin};
 use crate::keeper::spares::SpareKeeper;
 use crate::keeper::translate::TimeLimits;
 use crate::keeper::yard::YardOrder;
@@ -58,12 +58,12 @@ impl Owner {
                 self.ask_keeper(id, KeeperRequest::Dismiss, Deadline::Dismissed);
                 point("daemon.stop.dismissed");
             }
-            // What a former launch has left is found there and reused.
+            // A worktree that a former launch has left is found and reused.
             Effect::Make { what, again: _ } => self.make_worktree(id, what),
             Effect::AwaitReady => self.await_ready(id),
             Effect::StopAwaiting => self.stop_awaiting(id),
             Effect::Stop { grace } if self.is_adopted(id) => self.end_process(id, grace),
-            Effect::Stop { grace } => self.stop_politely(id, grace),
+            Effect::Stop { grace } => self.stop_or_kill(id, grace),
             Effect::EndPen => self.end_pen(id),
             Effect::Probe if self.is_adopted(id) => self.probe_process(id),
             Effect::Probe => self.probe(id),
@@ -97,7 +97,7 @@ impl Owner {
         }
     }
 
-    /// Creates the link to the keeper: requests sent over it wait until the keeper connects.
+    /// Creates the link to the keeper; requests over the link wait until the keeper connects.
     fn prepare_keeper(&mut self, id: &SessionId) -> io::Result<()> {
         let (number, key) = (self.keepers.next_number(), self.keepers.next_number());
         let missing = || io::Error::other("there is nothing to launch");
@@ -135,19 +135,19 @@ impl Owner {
         let (ours, theirs) = Channel::pair()?;
         let socket = async_fd::watch(KeeperClient::over(ours))?;
         let owner = self.bus.sender(Self::keeper_event);
-        let link = KeeperLink::attend(id.clone(), number, Descent::Ours, socket, owner);
+        let link = KeeperLink::spawn(id.clone(), number, KeeperOrigin::Ours, socket, owner);
         if let Some(runtime) = self.launches.get_mut(id) {
             runtime.link = Some(link);
-            // The fate of a spare keeper that died before it knew of the launch says nothing about
-            // this one.
+            // The end of a spare keeper that never received the launch does not count for this
+            // keeper.
             runtime.fate.send_replace(KeeperFate::Unknown);
         }
         self.keepers.forks.insert(key, id.clone());
         Ok(theirs)
     }
 
-    /// Requests the keeper from the yard, or hands the launch to a spare one, unless it is no
-    /// longer wanted.
+    /// Requests the keeper from the yard, or hands the launch to a spare keeper, unless the launch
+    /// was cancelled.
     pub(super) fn prepared(&mut self, id: &SessionId, prepared: io::Result<Prepared>) {
         let (mut has_link, mut put_off) = (false, false);
         if let Some(runtime) = self.launches.get_mut(id) {
@@ -188,8 +188,7 @@ impl Owner {
         }
     }
 
-    /// The spare keeper has died before it knew of the launch: a new one is requested from the
-    /// yard.
+    /// The spare keeper has died before it received the launch: requests a new one from the yard.
     fn prepare_another(
         &mut self,
         id: &SessionId,
@@ -214,9 +213,9 @@ impl Owner {
 
     // Stop.
 
-    /// Stops a session. An agent that may start over when it gets a signal after it has written its
-    /// result is killed instead.
-    fn stop_politely(&mut self, id: &SessionId, grace: Duration) {
+    /// Stops a session. Kills an agent that has written its result and that might start over when
+    /// it gets a signal.
+    fn stop_or_kill(&mut self, id: &SessionId, grace: Duration) {
         let asked = self.world.get(id).filter(|session| {
             !grace.is_zero() && session.launch.granted && judge::is_killed_after_result(session)
         });
@@ -232,7 +231,7 @@ impl Owner {
         });
     }
 
-    /// It is decided how to stop a session. A later stop with less grace wins.
+    /// Stops a session with the grace that was decided on. A later stop with less grace wins.
     pub(super) fn stop_with_grace(&mut self, id: &SessionId, grace: Duration) {
         let sooner = self.launches.get(id).is_none_or(|runtime| runtime.grace < grace);
         if !sooner && !self.has_ended(id) {
@@ -257,7 +256,7 @@ impl Owner {
             runtime.deadlines.clear();
             runtime.ending_pen = true;
             if runtime.preparing {
-                return; // what is being made would outlive the cleanup: `prepared` ends the pen then
+                return; // a folder being made would outlive the cleanup: `prepared` ends the pen
             }
         }
         let Some(ending) = self.ending(id) else { return };
@@ -316,7 +315,7 @@ impl Owner {
             stop_wanted: session.is_stop_wanted(),
             in_namespace: session.spec.pen == PenKind::Pidns,
             rebooted: self.adoption.rebooted,
-            patience: probe::PATIENCE,
+            timeout: probe::PROBE_TIMEOUT,
             limits: TimeLimits::from(&session.spec),
         };
         self.spawn_probe(id, search.run(), Self::probed);
@@ -345,7 +344,7 @@ impl Owner {
             let owner = self.bus.sender(Self::keeper_event);
             if let Some(runtime) = self.launches.get_mut(id) {
                 let (session, socket) = (id.clone(), keeper.socket);
-                let link = KeeperLink::attend(session, number, Descent::Found, socket, owner);
+                let link = KeeperLink::spawn(session, number, KeeperOrigin::Found, socket, owner);
                 runtime.link = Some(link);
                 runtime.greeted = true;
                 runtime.keeper_pid = Some(keeper.pid);
@@ -387,7 +386,7 @@ impl Owner {
         });
     }
 
-    /// The outcome is on record: the keeper may leave, within its deadline.
+    /// The outcome is on record: the keeper may exit, within its deadline.
     fn release(&mut self, id: &SessionId) {
         point("daemon.release.due");
         if self.launches.link(id).is_some() {

@@ -37,7 +37,7 @@ pub(crate) async fn inspect(
             }
             // It has just ended: no process is left.
             Ok(Err(KeeperRequestError::NotListening)) => {}
-            Ok(Err(error)) => trouble.push(format!("can't ask its keeper: {error}")),
+            Ok(Err(error)) => trouble.push(format!("can't reach its keeper: {error}")),
             Err(_) => trouble.push("its keeper does not answer".to_owned()),
         }
     }

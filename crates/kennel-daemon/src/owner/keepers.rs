@@ -11,7 +11,7 @@ use rustix::fd::{AsFd, OwnedFd};
 
 use super::Owner;
 use crate::keeper::deadline::Deadline;
-use crate::keeper::link::{Descent, KeeperEvent};
+use crate::keeper::link::{KeeperEvent, KeeperOrigin};
 use crate::keeper::translate::{self, TimeLimits};
 use crate::keeper::yard::YardEvent;
 use crate::recover::yard_proof::KeeperFate;
@@ -160,13 +160,13 @@ impl Owner {
             runtime.deadlines.clear();
             self.forget_keeper(id);
         } else if runtime.preparing {
-            // A spare keeper that does not know of the launch yet: once that is prepared, a new one
-            // is requested.
+            // A spare keeper that has not received the launch: once the launch is prepared, a new
+            // keeper is requested.
             self.forget_keeper(id);
         } else if runtime.greeted || !awaits_fork {
             self.apply(id, &Event::KeeperLost);
         }
-        // Otherwise the yard has yet to report whether it was forked at all.
+        // Otherwise the yard has not reported yet whether it was forked at all.
     }
 
     /// Forgets a keeper that has done its work: this yard never reports the end of a former yard's
@@ -180,12 +180,12 @@ impl Owner {
 
     /// A keeper has finished its launch and is free for another one.
     fn keeper_free(&mut self, id: &SessionId) {
-        let leaving = self.shutdown.is_under_way();
+        let shutting_down = self.shutdown.is_under_way();
         let ended = self.has_ended(id);
         let Some(runtime) = self.launches.get_mut(id) else { return };
         let Some(link) = runtime.link.take() else { return };
         runtime.deadlines.clear();
-        if link.descent == Descent::Found {
+        if link.origin == KeeperOrigin::Found {
             // It is not reused: orphans of a former yard's keeper do not become children of this
             // yard, an older program may not understand its orders, and its end may never be
             // reported.
@@ -197,7 +197,7 @@ impl Owner {
         // It stays among the known keepers: a proof that compares them with the yard's children
         // must find it.
         self.keepers.by_pid.insert(pid, id.clone());
-        if leaving || !ended || passed_over {
+        if shutting_down || !ended || passed_over {
             return;
         }
         if let Some(until) = self.keepers.spares.offer(pid, link, Instant::now()) {
@@ -267,7 +267,7 @@ impl Owner {
             return tracing::debug!(pid, how, "a keeper without a launch has ended");
         };
         if !left.is_empty() {
-            tracing::warn!(session = %id, ?left, "can't end the orphans of a keeper so far");
+            tracing::warn!(session = %id, ?left, "can't end the orphans of a keeper yet");
         } else {
             self.keepers.by_pid.remove(&pid);
         }

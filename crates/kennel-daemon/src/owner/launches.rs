@@ -1,4 +1,4 @@
-//! What the daemon knows of a session beyond what the core decides by.
+//! What the daemon knows of a session beyond the state that the core decides on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(super) struct Launches {
     runtimes: HashMap<SessionId, Runtime>,
-    /// Live sessions with a parent: they may change with another one's step.
+    /// Live sessions with a parent: a step of another session may change them.
     children: HashSet<SessionId>,
 }
 

@@ -16,7 +16,7 @@ use serde_json::Error;
 use super::Owner;
 use crate::error::ApiError;
 
-/// A `SessionPage`, of parts that are JSON already.
+/// A `SessionPage` whose parts are already JSON.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     sessions: Vec<Bytes>,
@@ -45,7 +45,7 @@ impl Listing {
     }
 }
 
-/// The JSON of a session, and the state that it was made of.
+/// The JSON of a session, and the state that it was made from.
 #[derive(Debug, Clone)]
 pub(super) struct CachedJson {
     of: Stamp,
@@ -120,7 +120,7 @@ impl Owner {
         Some(json.clone())
     }
 
-    /// Whether this is the JSON of the session now.
+    /// Whether this is the current JSON of the session.
     fn is_as_shown(&self, id: &SessionId, json: &Bytes) -> bool {
         self.view(id).and_then(|view| write(&view).ok()).is_some_and(|shown| shown == *json)
     }

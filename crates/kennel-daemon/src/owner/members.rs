@@ -62,7 +62,7 @@ impl Owner {
     fn new_member(&mut self, new: CreateMemberRequest) -> Result<Member, ApiError> {
         let member = members::new_member(new)?;
         if self.shutdown.is_under_way() {
-            return Err(ApiError::leaving());
+            return Err(ApiError::shutting_down());
         }
         let taken =
             |error| ApiError::conflict(error).hint("choose another name, or remove that one");
@@ -93,8 +93,8 @@ impl Owner {
         self.try_removal(MemberRemoval { name, by, until, ended: None, answer });
     }
 
-    /// Removes the member now, or stops its prompts first: also those that came in the meantime, as
-    /// long as there is time.
+    /// Removes the member now, or stops its prompts first, including those that arrive before the
+    /// deadline.
     fn try_removal(&mut self, removal: MemberRemoval) {
         use MemberRemoveError::{Awaited, Busy, Unknown};
         let refused = match (self.world.remove_member(&removal.name), removal.until) {
@@ -109,7 +109,7 @@ impl Owner {
                 ApiError::conflict(busy).hint("its prompts are being stopped; try again")
             }
             (Err(busy), None) => ApiError::conflict(busy)
-                .hint("stop that session first; --force stops it, and waits for its end"),
+                .hint("stop that session first; --force stops it and waits until it has ended"),
         };
         drop(removal.answer.send(Err(refused)));
     }
@@ -123,8 +123,8 @@ impl Owner {
         });
     }
 
-    /// Stops what the member does and what waits for it. Once this session has ended, the removal
-    /// is tried again.
+    /// Stops the member's current and queued prompts. Once this session has ended, the removal is
+    /// tried again.
     fn stop_prompts(&mut self, removal: MemberRemoval, session: SessionId, until: Instant) {
         let prompts = self.world.prompts_of(&removal.name).map(|it| it.id.clone());
         for id in prompts.collect::<Vec<_>>() {

@@ -1,4 +1,5 @@
-//! The owner of the state: one task that knows all sessions, decides by the core, and never blocks.
+//! The owner of the state: one task that knows all sessions, lets the core decide, and never
+//! blocks.
 //!
 //! ```text
 //! HTTP ──requests──┐                        ┌── effects: tasks of their own ──┐
@@ -104,7 +105,7 @@ pub(crate) struct Owner {
     metrics: Arc<DaemonMetrics>,
     ids: LaunchIds,
     world: World,
-    /// What the daemon knows of each launch beyond that.
+    /// What the daemon knows of each launch beyond the core's state.
     launches: Launches,
     keepers: Keepers,
     admission: AdmissionControl,
@@ -120,36 +121,36 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// Takes over what is on record.
-    pub(crate) fn new(beginning: OwnerConfig) -> Self {
-        let headroom = HeadroomMeter::new(beginning.home.folder.clone(), beginning.yard.pid);
+    pub(crate) fn new(config: OwnerConfig) -> Self {
+        let headroom = HeadroomMeter::new(config.home.folder.clone(), config.yard.pid);
         let mut owner = Self {
-            home: beginning.home,
-            version: beginning.version,
+            home: config.home,
+            version: config.version,
             started_ms: clock::now_ms(),
-            bus: beginning.bus,
-            register: beginning.register,
-            metrics: beginning.metrics,
+            bus: config.bus,
+            register: config.register,
+            metrics: config.metrics,
             ids: LaunchIds::default(),
             world: World::default(),
             launches: Launches::default(),
-            keepers: Keepers::new(beginning.yard, Some(beginning.yard_sender)),
-            admission: AdmissionControl::new(beginning.limits, headroom, beginning.live_limit),
-            adoption: Adoption::new(beginning.adopted, beginning.rebooted),
-            worktrees: Worktrees::new(beginning.worktrees, beginning.environment),
-            plans: PlanRuns::new(beginning.plans),
+            keepers: Keepers::new(config.yard, Some(config.yard_sender)),
+            admission: AdmissionControl::new(config.limits, headroom, config.live_limit),
+            adoption: Adoption::new(config.adopted, config.rebooted),
+            worktrees: Worktrees::new(config.worktrees, config.environment),
+            plans: PlanRuns::new(config.plans),
             unsaved_members: UnsavedMembers::default(),
             prompt_clients: PromptClients::default(),
             save_retry: SaveRetry::default(),
-            retention: EndedSessions::new(beginning.ended_kept),
+            retention: EndedSessions::new(config.ended_kept),
             shutdown: Shutdown::default(),
         };
-        for stored in &beginning.sessions {
+        for stored in &config.sessions {
             owner.ids.after(&stored.session.id);
         }
         owner.plans.ids().for_each(|id| owner.ids.after(id));
-        owner.world.restore_members(beginning.members);
-        owner.restore(beginning.sessions);
-        owner.take_stored(beginning.stored);
+        owner.world.restore_members(config.members);
+        owner.restore(config.sessions);
+        owner.take_stored(config.stored);
         owner.continue_restored();
         owner
     }

@@ -10,18 +10,18 @@ use kennel_types::{Reason, SessionId, SessionView};
 use tokio::sync::oneshot;
 
 use crate::error::ApiError;
-use crate::os::blocking::apart;
+use crate::os::blocking::run_blocking;
 use crate::owner::Owner;
 use crate::owner::waiters::Waiter;
 use crate::plan::agents::{PromptSources, session_of, session_spec};
 
-/// How soon an agent that the machine has no room for is asked again.
+/// The pause before an agent is asked again for which the machine had no room.
 const NO_ROOM: Duration = Duration::from_secs(5);
-/// How soon the record that an agent is asked is tried again.
+/// The pause before another try to record that an agent is asked.
 const UNRECORDED: Duration = Duration::from_secs(1);
 
 impl Owner {
-    /// Begins to ask an agent. That is recorded before its session is created.
+    /// Records that an agent is asked, and then creates its session.
     pub(super) fn begin_ask(&mut self, id: &SessionId, place: AgentPath, ask: u32) {
         let Some(run) = self.plans.get_mut(id) else { return };
         let event = PlanEvent::Asking { place: place.clone(), ask };
@@ -50,7 +50,7 @@ impl Owner {
         let sources = PromptSources::new(run, &place, &self.world, |id| self.home.session(id));
         let bus = self.bus.clone();
         let failed = |why: String| Err(format!("internal error while writing its prompt: {why}"));
-        apart(
+        run_blocking(
             "a prompt",
             move || sources.write(),
             failed,
@@ -65,7 +65,7 @@ impl Owner {
 
     fn ask_agent(&mut self, id: &SessionId, place: AgentPath, ask: u32, prompt: &str) {
         let Some(run) = self.plans.get(id) else { return };
-        // If a cancel came first, there is no session, and there will be none.
+        // After a cancel there is no session, and none will be created.
         let refused = if run.record.state.is_unwanted(&run.record.spec, &place) {
             Some("the plan was cancelled before")
         } else if run.launch.is_none() {

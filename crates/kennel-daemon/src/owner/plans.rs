@@ -17,7 +17,8 @@ use crate::plan::agents::session_of;
 use crate::plan::request::NewPlan;
 use crate::plan::runs::{PlanRun, TimeCheck};
 
-/// How long the client of a tied plan may take to wait for it, also after a restart of the daemon.
+/// How long the client of a tied plan may take until it waits for the plan, also after a restart of
+/// the daemon.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const SAVE_AGAIN: Duration = Duration::from_secs(1);
 
@@ -55,7 +56,7 @@ impl Owner {
     /// Starts a new run of a plan, and answers when it is on record.
     pub(crate) fn run_plan(&mut self, new: NewPlan, answer: Answer<PlanView>) {
         let id = match self.shutdown.is_under_way() {
-            true => Err(ApiError::leaving()),
+            true => Err(ApiError::shutting_down()),
             false => self.ids.session(),
         };
         let Some((id, answer)) = or_refuse(id, answer) else { return };
@@ -182,7 +183,7 @@ impl Owner {
         }
     }
 
-    /// Carries out what is to be done now.
+    /// Carries out what the plan's state machine wants now.
     pub(super) fn plan_turn(&mut self, id: &SessionId) {
         let Some(run) = self.plans.get(id) else { return };
         for action in run.record.state.next(&run.record.spec) {
@@ -295,7 +296,7 @@ impl Owner {
     ) -> Result<PlanRecord, ApiError> {
         let id = &self.plans.find(reference)?;
         if self.shutdown.is_under_way() {
-            return Err(ApiError::leaving());
+            return Err(ApiError::shutting_down());
         }
         let run = self.plans.get_mut(id).ok_or_else(|| no_plan(id))?;
         let former = run.record.clone();

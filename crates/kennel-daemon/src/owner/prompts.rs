@@ -19,15 +19,15 @@ use super::step::{NewEvents, new_event};
 use crate::error::ApiError;
 use crate::launch::ids::LaunchIds;
 use crate::launch::request::LaunchRequest;
-use crate::os::blocking::apart;
+use crate::os::blocking::run_blocking;
 use crate::os::clock;
 use crate::owner::bus::Disconnect;
 use crate::owner::waiters::Waiter;
 use crate::prompt::judge;
 use crate::prompt::settle::{settle, settled_like, usage_scope};
 
-/// How long the client of a tied prompt may take to wait for it, also after a restart of the
-/// daemon.
+/// How long the client of a tied prompt may take until it waits for the prompt, also after a
+/// restart of the daemon.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Whether a prompt is retried, and the effects of that decision.
@@ -56,8 +56,8 @@ impl Owner {
         }
     }
 
-    /// A queued prompt is about to start: it continues the current conversation, not that of when
-    /// it was queued.
+    /// A queued prompt is about to start: it continues the member's current conversation, not the
+    /// one from when it was queued.
     pub(super) fn resettle_prompt(&mut self, id: &SessionId) -> Result<(), ApiError> {
         let asks = self.world.get(id).is_some_and(|session| session.spec.agent.is_some());
         let Some(runtime) = self.launches.get_mut(id).filter(|_| asks) else { return Ok(()) };
@@ -77,7 +77,7 @@ impl Owner {
 
     // Clients.
 
-    /// The client of a tied prompt must come and wait for it; otherwise the prompt is ended.
+    /// The client of a tied prompt must wait for it within the timeout; otherwise the prompt ends.
     pub(super) fn expect_client(&self, id: &SessionId) {
         let cancel_on_disconnect = |session: &Session| {
             session.spec.agent.as_ref().is_some_and(|it| it.cancel_on_disconnect)
@@ -120,7 +120,7 @@ impl Owner {
         let (session, folder) = (session.clone(), self.home.session(id));
         let (bus, id) = (self.bus.clone(), id.clone());
         let failed = |why: String| judge::unjudged(&format!("internal error: {why}"));
-        apart(
+        run_blocking(
             "a verdict",
             move || judge::judge(&session, &folder),
             failed,

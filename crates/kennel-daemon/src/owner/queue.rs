@@ -14,7 +14,7 @@ use crate::os::clock;
 use crate::owner::launches::Runtime;
 use crate::prompt::settle::busy;
 
-/// How often the queue is checked while only the machine holds it up.
+/// How often the queue is checked while only the machine's resources block it.
 const CHECK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Owner {
@@ -53,7 +53,7 @@ impl Owner {
         launch: &LaunchRequest,
     ) -> Result<LaunchSlot, ApiError> {
         if self.shutdown.is_under_way() {
-            return Err(ApiError::leaving());
+            return Err(ApiError::shutting_down());
         }
         if !self.keepers.has_yard() {
             return Err(ApiError::busy("the yard is gone, a new one is being started"));
@@ -61,7 +61,7 @@ impl Owner {
         self.admission.slot_for(&self.world, launch)
     }
 
-    /// A session has ended or started: has the queue checked, if anything waits.
+    /// A session has ended or started: schedules a check of the queue if a session waits in it.
     pub(super) fn check_queue_soon(&mut self) {
         if self.admission.request_check() {
             self.bus.call(Self::check_queue);

@@ -16,7 +16,7 @@ use crate::readiness::Watch;
 use crate::worktree::tasks;
 
 impl Owner {
-    /// Watches for the sign that a session is ready, with what is left of its time.
+    /// Watches for the condition that makes a session ready, within the rest of its timeout.
     pub(super) fn await_ready(&mut self, id: &SessionId) {
         let (Some(session), Some(runtime)) = (self.world.get(id), self.launches.get_mut(id)) else {
             return;

@@ -1,12 +1,12 @@
 //! Clients of queued sessions whose daemon was killed.
 //!
 //! ```text
-//! new daemon ──> awaited ──┬── the client returns, with environment and streams ──> queued as before
-//!                          └── its time is over ──> cancelled: the client is gone too
+//! new daemon ──> awaited ──┬── the client returns, with its environment ──> queued as before
+//!                          └── the timeout is over ──> cancelled: the client is gone too
 //! ```
-//! What is tied to a client is not stored with the yard, because nothing would notice that the
-//! client goes. But the client has everything, and repeats its request. Until then its session
-//! keeps its position and is not started.
+//! A launch that is tied to a client is not stored with the yard, because the next daemon could not
+//! notice that the client disconnects. The client still has everything and repeats its request.
+//! Until then its session keeps its position and is not started.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::owner::relaunch::Resume;
 use crate::owner::waiters::Waiter;
 
 /// How long a client may take to find the next daemon.
-const RETURN: Duration = Duration::from_secs(10);
+const RETURN_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Owner {
     /// Whether a queued session can't be launched until its client returns.
@@ -36,7 +36,7 @@ impl Owner {
 
     pub(super) fn await_client(&self, id: &SessionId) {
         let id = id.clone();
-        self.bus.call_later(RETURN, move |owner| owner.client_overdue(&id));
+        self.bus.call_later(RETURN_TIMEOUT, move |owner| owner.client_overdue(&id));
     }
 
     fn client_overdue(&mut self, id: &SessionId) {
@@ -45,8 +45,8 @@ impl Owner {
         }
     }
 
-    /// A client repeats the request that has made this session. Other clients are refused.
-    pub(crate) fn ask_again(
+    /// A client repeats the request that created this session. Other clients are refused.
+    pub(crate) fn repeat_request(
         &mut self,
         id: &SessionId,
         launch: Box<LaunchRequest>,
@@ -55,7 +55,7 @@ impl Owner {
     ) {
         let theirs = |session: &Session| session.spec.asked_by == launch.spec.asked_by;
         if !self.world.get(id).is_some_and(theirs) {
-            let text = format!("this request has made no session {id}");
+            let text = format!("session {id} was not created by this client's request");
             return waiter.refuse(ApiError::new(ApiErrorKind::NotFound, text));
         }
         self.rejoin(id, launch, disconnect);

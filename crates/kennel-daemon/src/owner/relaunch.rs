@@ -1,4 +1,4 @@
-//! Relaunching a session: because a client asks, or because the restart policy wants it.
+//! Relaunching a session: because a client requests it, or because the restart policy requires it.
 
 use kennel_types::LaunchFailure;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::owner::bus::Disconnect;
 use crate::owner::waiters::{SessionProgress, Waiter};
 use crate::prompt::settle::next_attempt;
 
-/// How soon a restart that the machine has no room for is tried again.
+/// The pause before another try of a restart for which the machine had no room.
 const NO_ROOM: Duration = Duration::from_secs(10);
 /// Why a launch of a former daemon does not happen.
 const LOST_ENVIRONMENT: &str = "its environment was lost with the former daemon";
@@ -42,11 +42,11 @@ pub(super) fn repeats(session: &Session) -> bool {
 }
 
 impl Owner {
-    // A client asks.
+    // Requests of clients.
 
     /// Relaunches a session after the launch that the client has seen last.
     pub(crate) fn resume(&mut self, resume: Resume) {
-        // A client that has gone does not want it any more.
+        // A client that has disconnected needs no launch.
         if resume.answer.is_closed() {
             return;
         }

@@ -16,8 +16,8 @@ use crate::recover::clean_up::remove_folder;
 use crate::worktree::worktrees::kept_path;
 
 /// After this many ends the register is trimmed.
-const ENDS: usize = 100;
-const EVENTS: u64 = 100_000;
+const TRIM_AFTER: usize = 100;
+const EVENT_LIMIT: u64 = 100_000;
 
 /// How many ended sessions are kept, and when the register is trimmed.
 #[derive(Debug)]
@@ -37,15 +37,15 @@ impl EndedSessions {
 
     /// One more session has ended. Returns whether the register must be trimmed.
     #[must_use]
-    pub(super) fn one_more_ended(&mut self) -> bool {
+    pub(super) fn count_ended(&mut self) -> bool {
         self.ended_since_trim += 1;
-        self.ended_since_trim >= ENDS
+        self.ended_since_trim >= TRIM_AFTER
     }
 
     /// The register is being trimmed. Returns what is kept.
     fn begin_trim(&mut self) -> Retention {
         self.ended_since_trim = 0;
-        Retention { max_events: EVENTS, max_ended_sessions: self.limit as u64 }
+        Retention { max_events: EVENT_LIMIT, max_ended_sessions: self.limit as u64 }
     }
 }
 
@@ -60,7 +60,7 @@ impl Owner {
     }
 
     /// Removes all sessions that are over, or that ended before a time. A session whose key is
-    /// still held is removed only by name. A dry run answers what would be removed.
+    /// still held is removed only by name. A dry run returns what would be removed.
     pub(crate) fn prune(
         &mut self,
         before_ms: Option<u64>,
@@ -125,7 +125,7 @@ impl Owner {
         if let Some(path) = kept_path(&self.world, id) {
             let text = format!("session {id} has left a worktree that is kept: {path}");
             return Err(ApiError::conflict(text).hint(format!(
-                "`kennel worktrees rm {id}` removes it, or says what would be lost"
+                "`kennel worktrees rm {id}` removes it, or lists what would be lost"
             )));
         }
         if self.launches.get(id).is_some_and(|runtime| runtime.removing) {
@@ -242,9 +242,9 @@ mod tests {
     #[test]
     fn trims_after_a_number_of_ends() {
         let mut ended = EndedSessions::new(7);
-        assert_eq!((1..=ENDS).find(|_| ended.one_more_ended()), Some(ENDS));
+        assert_eq!((1..=TRIM_AFTER).find(|_| ended.count_ended()), Some(TRIM_AFTER));
         assert_eq!(ended.begin_trim().max_ended_sessions, 7);
-        assert!(!ended.one_more_ended());
+        assert!(!ended.count_ended());
     }
 
     #[test]

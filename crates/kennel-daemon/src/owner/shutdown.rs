@@ -1,7 +1,7 @@
 //! Shutdown: bounded, awaited, reported.
 //!
 //! ```text
-//! stop:    nothing new ── end all, at once ── a line for each as it settles ── exit, and the yard too
+//! stop:    nothing new ── end all at once ── a line for each as it settles ── exit, with the yard
 //! keep:    nothing new ── launches under way settle ── exit; keepers stay
 //! replace: as keep, and the yard starts the next daemon
 //! ```
@@ -21,7 +21,7 @@ use crate::owner::waiters::{SessionProgress, ShutdownLines, stop_answer};
 
 /// How long ending all sessions may take beyond the longest grace.
 const BEYOND_GRACE: Duration = Duration::from_secs(15);
-const SETTLING: Duration = Duration::from_secs(5);
+const SETTLING_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -30,7 +30,7 @@ pub enum ExitReason {
     Stopped,
     /// A client requested an exit that keeps the sessions; the yard stays and starts no new daemon.
     Kept,
-    /// It makes room for the next daemon, which the yard starts at once.
+    /// The yard starts the next daemon at once.
     Replaced,
     /// The yard has died; a new one was started if that was possible.
     YardGone,
@@ -49,7 +49,7 @@ impl ExitReason {
     }
 }
 
-/// Whether the daemon is shutting down, and how far that is.
+/// Whether the daemon is shutting down, and the stage of the shutdown.
 #[derive(Debug, Default)]
 pub(super) struct Shutdown {
     stage: Option<ShutdownStage>,
@@ -90,8 +90,8 @@ impl Shutdown {
         }
     }
 
-    /// Begins to end these sessions, or ends them sooner. Clients that already follow stay
-    /// informed.
+    /// Begins to end these sessions, or ends them sooner. Clients that already follow the shutdown
+    /// still get their lines.
     fn begin_stop(&mut self, pending: HashSet<SessionId>, line: Option<ShutdownLines>) {
         let mut lines = match self.stage.take() {
             Some(ShutdownStage::Stopping { lines, .. } | ShutdownStage::Draining { lines, .. }) => {
@@ -208,7 +208,7 @@ impl Owner {
         }
         point("daemon.shutdown.drain");
         self.note(None, "daemon_leaving", "sessions keep running".to_owned());
-        self.arm_shutdown(SETTLING);
+        self.arm_shutdown(SETTLING_TIMEOUT);
         self.exit_if_done();
     }
 

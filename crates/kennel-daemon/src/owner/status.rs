@@ -10,7 +10,7 @@ use crate::plan::runs::PlanRuns;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Health {
-    /// How many sessions have not been probed since the daemon began.
+    /// How many sessions have not been probed since the daemon started.
     pub(crate) unprobed: usize,
     pub(crate) has_yard: bool,
     pub(crate) shutting_down: bool,
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!((gauges.phases[8], gauges.owed), (1, [1, 0, 0]));
     }
 
-    /// The owner does nothing else in the meantime.
+    /// The owner handles no other call while it counts.
     #[test]
     fn counts_ten_thousand_sessions_quickly() {
         let mut ids = IdMaker::default();

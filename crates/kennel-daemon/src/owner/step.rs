@@ -185,7 +185,7 @@ impl Owner {
             }
             self.launches.remove_child(id);
             self.admission.has_ended();
-            if self.retention.one_more_ended() {
+            if self.retention.count_ended() {
                 self.bus.call(Self::trim);
             }
         }
@@ -226,7 +226,7 @@ impl Owner {
         }
     }
 
-    /// Answers the waiters for which the session has come far enough.
+    /// Answers the waiters whose condition the session has reached.
     pub(super) fn answer_waiters(&mut self, id: &SessionId, event: Option<&Event>) {
         let Some(session) = self.world.get(id) else { return };
         let progress = waiters::progress(session, event);

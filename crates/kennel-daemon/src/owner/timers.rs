@@ -26,7 +26,7 @@ impl Owner {
         let socket = runtime.link.as_ref().map(|link| link.socket.clone());
         let keeper = runtime.keeper_pid.zip(socket).filter(|_| deadline.wakes());
         let yard = self.keepers.yard().clone();
-        let half = (deadline.patience() + extra) / 2;
+        let half = (deadline.timeout() + extra) / 2;
         let timer = AbortOnDrop::spawn(async move {
             tokio::time::sleep(half).await;
             // The yard or the keeper may have been stopped (SIGSTOP): they get a SIGCONT.

@@ -1,7 +1,7 @@
-//! Clients that wait until a session has come to some point.
+//! Clients that wait until a session has reached some state.
 //!
-//! A waiter is answered once and then dropped. Whether its client is still there changes nothing
-//! for the session.
+//! A waiter is answered once and then dropped. Whether its client is still connected changes
+//! nothing for the session.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ pub(crate) type ShutdownLines = mpsc::UnboundedSender<ShutdownLine>;
 
 #[derive(Debug)]
 pub(crate) enum Waiter {
-    /// Waits until the session has come this far, or will not.
+    /// Waits until the session has reached this state, or never will.
     Until(Until, Answer<SessionView>),
     /// Waits until the session is over, or can't be ended for now.
     Stopped {
@@ -28,7 +28,7 @@ pub(crate) enum Waiter {
     },
 }
 
-/// How far a session has come, for clients that wait.
+/// The progress of a session, for clients that wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionProgress {
     Open,
@@ -90,7 +90,7 @@ fn reports_survivors(event: &Event) -> bool {
 }
 
 impl Waiter {
-    /// Whether the session has come as far as this waiter wants.
+    /// Whether the session has reached the state that this waiter waits for.
     pub(super) fn is_due(&self, progress: SessionProgress) -> bool {
         use SessionProgress::{Open, Over, Queued, Ready, Relaunching, Stuck};
         match self {
@@ -103,7 +103,7 @@ impl Waiter {
         }
     }
 
-    /// Whether it is the client that has requested the session, and still connected.
+    /// Whether this waiter belongs to the client that requested the session, still connected.
     pub(super) fn awaits_begin(&self) -> bool {
         matches!(self, Self::Until(until, answer) if *until != Until::Over && !answer.is_closed())
     }
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(
             progress(&unsafe_one, None),
             SessionProgress::Over,
-            "and it says that it is unrecorded"
+            "and the view shows that it is unrecorded"
         );
         run(&mut session, &[Event::Recorded]);
         assert_eq!(progress(&session, None), SessionProgress::Over);

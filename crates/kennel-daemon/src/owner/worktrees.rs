@@ -1,4 +1,4 @@
-//! The owner's part in worktrees: it starts the tasks and takes in what they report.
+//! The owner's part in worktrees: it starts the tasks and handles their results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ impl Owner {
         let bus = self.bus.clone();
         self.worktrees.plan(id, launch, move |planned| {
             bus.call(move |owner| match planned {
-                // The client has gone before anything was made: so nothing is begun.
+                // The client has disconnected before anything was created: nothing is started.
                 _ if waiter.is_abandoned() => {}
                 Ok(launch) => owner.create(launch, disconnect, waiter),
                 Err(refused) => waiter.refuse(refused),

@@ -17,9 +17,9 @@ use crate::launch::request::LaunchRequest;
 /// to a client is not stored: the next daemon can't tie it again.
 fn is_needed(session: &Session) -> bool {
     let waits = session.phase == Phase::Queued;
-    let goes_on =
+    let continues =
         session.is_live() || session.relaunch == RelaunchState::Pending || session.awaits_verdict();
-    let repeats = session.spec.repeats() && goes_on;
+    let repeats = session.spec.repeats() && continues;
     !session.spec.tethered && (waits || repeats)
 }
 

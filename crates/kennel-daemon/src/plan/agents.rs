@@ -16,7 +16,7 @@ use kennel_types::{
 use crate::plan::runs::PlanRun;
 use crate::prompt::{command, judge};
 
-/// How often an agent of a plan is retried if the plan does not say.
+/// How often an agent is retried by default.
 const RETRIES: u32 = 3;
 /// No retry begins after this long.
 const RETRY_WITHIN_MS: u64 = 10 * 60 * 1000;
@@ -118,7 +118,7 @@ pub(crate) fn session_spec(
         settings,
         member,
         conversation_choice,
-        prompt_sum: command::sum(prompt),
+        prompt_sum: command::checksum(prompt),
         retries: agent.retries.unwrap_or(RETRIES),
         retry_within_ms: Some(RETRY_WITHIN_MS),
         plan: Some(PlanPosition { plan: record.id.to_string(), name: place.to_string(), ask }),

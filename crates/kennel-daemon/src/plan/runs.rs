@@ -27,7 +27,7 @@ pub(crate) struct PlanRun {
     pub(crate) launch: Option<Box<LaunchRequest>>,
     waiters: Vec<Answer<PlanView>>,
     time: PlanTime,
-    /// Looks at the time again.
+    /// Checks the time limit again.
     pub(crate) timer: Option<AbortOnDrop>,
     /// Whether a client waits for the run and is tied to it.
     pub(crate) has_client: bool,

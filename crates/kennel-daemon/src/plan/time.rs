@@ -7,11 +7,11 @@
 use std::time::{Duration, Instant};
 
 /// How often the time spent is recorded within the limit …
-const NOTES: u32 = 8;
+const RECORDS_PER_LIMIT: u32 = 8;
 /// … but no more often than this …
-const SHORTEST_NOTE: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// … and no less often than this.
-const LONGEST_NOTE: Duration = Duration::from_secs(30);
+const MAX_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Counts the time that a plan spends. The clock is `CLOCK_MONOTONIC`, which stops while the
 /// machine sleeps.
@@ -38,7 +38,7 @@ impl PlanTime {
     /// Returns the pause before the next check; none if the time is over.
     pub(super) fn next_check(&self, limit: Duration, now: Instant) -> Option<Duration> {
         let left = limit.checked_sub(self.spent(now)).filter(|left| !left.is_zero())?;
-        Some(left.min((limit / NOTES).clamp(SHORTEST_NOTE, LONGEST_NOTE)))
+        Some(left.min((limit / RECORDS_PER_LIMIT).clamp(MIN_INTERVAL, MAX_INTERVAL)))
     }
 }
 
@@ -67,8 +67,8 @@ mod tests {
         let now = Instant::now();
         let meter = PlanTime::from_record(0, now);
         assert_eq!(meter.next_check(LIMIT, now), Some(secs(10)));
-        assert_eq!(meter.next_check(secs(2), now), Some(SHORTEST_NOTE));
-        assert_eq!(meter.next_check(secs(100_000), now), Some(LONGEST_NOTE));
+        assert_eq!(meter.next_check(secs(2), now), Some(MIN_INTERVAL));
+        assert_eq!(meter.next_check(secs(100_000), now), Some(MAX_INTERVAL));
         let short = Duration::from_millis(300);
         assert_eq!(meter.next_check(short, now), Some(short));
     }

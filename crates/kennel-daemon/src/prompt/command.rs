@@ -60,7 +60,7 @@ pub(crate) fn check(
     if spec.terminal.is_some() {
         return Err(ApiError::invalid("a prompt has no terminal"));
     }
-    agent.prompt_sum = sum(&prompt);
+    agent.prompt_sum = checksum(&prompt);
     Ok(Some(prompt.into_bytes()))
 }
 
@@ -96,9 +96,9 @@ pub(crate) fn conversation(choice: &ConversationChoice, last: Option<&str>) -> O
     }
 }
 
-/// Returns a checksum by which a repeated prompt is recognized: FNV-1a, 128 bits. It guards against
+/// Returns the checksum that identifies a repeated prompt: FNV-1a, 128 bits. It guards against
 /// mistakes, not against an attacker: only the owner of the home could forge it.
-pub(crate) fn sum(prompt: &str) -> String {
+pub(crate) fn checksum(prompt: &str) -> String {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let mixed = |sum: u128, byte: &u8| (sum ^ u128::from(*byte)).wrapping_mul(PRIME);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn another_prompt_has_another_sum_and_clients_cant_set_decisions() {
+    fn another_prompt_has_another_checksum_and_clients_cant_set_decisions() {
         let mut one = spec();
         one.agent.as_mut().unwrap().conversation = Some("x".into());
         check(&mut one, &[], Some("one".into())).unwrap();

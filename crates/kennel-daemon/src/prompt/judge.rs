@@ -36,7 +36,7 @@ pub(crate) fn has_result(session: &Session, folder: &Path) -> bool {
     read(session, folder).is_ok_and(|reader| reader.has_result())
 }
 
-/// Whether that matters for the way this agent is stopped.
+/// Whether this agent is killed if it has written its result.
 pub(crate) fn is_killed_after_result(session: &Session) -> bool {
     let spec = session.spec.agent.as_deref().filter(|_| session.spec.is_prompt());
     let agent = spec.and_then(|spec| Agent::of(&spec.settings).ok());
@@ -70,7 +70,7 @@ pub(crate) fn ended(session: &Session) -> AttemptEnd {
         (Some(Exit::Signal { signal, .. }), _) => ProcessEnd::Signaled(*signal),
         (_, Some(Reason::Failed { why, .. })) => ProcessEnd::NotStarted(why.clone()),
         _ if !session.launch.granted => {
-            ProcessEnd::NotStarted("it was called off before it began".to_owned())
+            ProcessEnd::NotStarted("it was cancelled before it started".to_owned())
         }
         _ => ProcessEnd::Unknown,
     };

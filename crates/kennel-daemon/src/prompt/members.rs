@@ -81,15 +81,15 @@ pub(crate) fn not_ended(name: &str, stopped: &StopResponse) -> ApiError {
     left.extend(session.owed.iter().filter_map(|owed| owed.why.clone()));
     let why = match (lost, left.is_empty()) {
         (true, _) => "it can no longer be observed".to_owned(),
-        (false, true) => "it takes longer than it should".to_owned(),
+        (false, true) => "its end takes longer than expected".to_owned(),
         (false, false) => left.join("; "),
     };
     let text =
-        format!("member {name:?} stays: session {} can't be ended for now: {why}", session.id);
+        format!("member {name:?} is not removed: session {} can't be ended yet: {why}", session.id);
     ApiError::conflict(text).hint(if lost {
         format!("`kennel forget {}` gives it up; then remove the member", session.session)
     } else {
-        "the stop goes on; try again when it has ended".to_owned()
+        "the stop continues; try again when the session has ended".to_owned()
     })
 }
 

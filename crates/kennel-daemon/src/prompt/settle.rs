@@ -26,7 +26,7 @@ impl SettledPrompt {
     }
 }
 
-/// Decides on the command of a prompt, with the member and the conversation of now.
+/// Decides on the command of a prompt, with the current state of the member and its conversation.
 pub(crate) fn settle(world: &World, agent: &AgentSpec) -> Result<SettledPrompt, ApiError> {
     let mut agent = agent.clone();
     let (mut folder, mut last) = (None, None);
@@ -97,7 +97,7 @@ fn merge_settings(member: &AgentSettings, plan: &AgentSettings) -> AgentSettings
     settings
 }
 
-/// Settles a request as an earlier one to the same member was; none if that went elsewhere.
+/// Settles a request like an earlier one to the same member; none if that had another member.
 pub(crate) fn settled_like(first: &SessionSpec, asked: &SessionSpec) -> Option<SessionSpec> {
     let (then, now) = (first.agent.as_deref()?, asked.agent.as_deref()?);
     if now.member.is_none() || now.member != then.member {

@@ -16,7 +16,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// … up to this: a local connection is cheap, and a client waits.
 const LAST_PAUSE: Duration = Duration::from_millis(300);
 
-/// What was seen last in place of the condition, for the event log.
+/// What was observed last instead of the condition, for the event log.
 #[derive(Debug, Default)]
 pub(super) struct Observed(Mutex<Option<String>>);
 

@@ -4,7 +4,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::strip::{Seen, Stripper};
 
-/// The longest line that is matched as a whole; of a longer one, only the last part.
+/// The longest line that is matched as a whole; only the last part of a longer one is matched.
 const LONGEST_LINE: usize = 16 * 1024;
 const LARGEST_PATTERN: usize = 1 << 20;
 /// The number of streams: terminal, standard output, standard error.
@@ -75,7 +75,8 @@ impl Matcher {
         None
     }
 
-    /// There is no more output for now: an incomplete line counts as it is, for example a shell prompt.
+    /// There is no more output for now: an incomplete line counts as it is, for example a shell
+    /// prompt.
     pub(super) fn pause(&mut self) -> Option<String> {
         self.lines.iter_mut().find_map(|line| {
             let grown = std::mem::take(&mut line.grown);

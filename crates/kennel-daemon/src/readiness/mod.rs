@@ -3,7 +3,7 @@
 //! ```text
 //! AwaitReady ──> watch ──┬── the condition holds ───> BecameReady
 //!                        └── the timeout is over ────> ReadyOverdue
-//! StopAwaiting, or its end: the task is aborted, at whatever step it is
+//! StopAwaiting, or the end of the session: the task is aborted at any step
 //! ```
 //! A watch has no state of its own: a new daemon starts another one, with the rest of the time.
 
@@ -75,9 +75,9 @@ impl Watch {
     async fn run(self) {
         let observed = Observed::default();
         let event = tokio::select! {
-            // What is there at the timeout counts.
+            // A condition that holds at the timeout counts.
             biased;
-            how = self.sign(&observed) => {
+            how = self.wait_for_condition(&observed) => {
                 point("daemon.ready.seen");
                 Event::BecameReady { how }
             }
@@ -103,7 +103,7 @@ impl Watch {
     }
 
     /// Waits for the condition and returns what was seen. What was seen instead is noted.
-    async fn sign(&self, observed: &Observed) -> String {
+    async fn wait_for_condition(&self, observed: &Observed) -> String {
         match &self.readiness {
             Readiness::None => std::future::pending().await,
             // The agent's report arrives by the API.
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn refuses_an_invalid_condition_by_name() {
         let line = |pattern: &str| Readiness::Line { pattern: pattern.into() };
-        let said = refusal(line("up("));
-        assert!(said.contains("up(") && said.contains("unclosed group"), "{said}");
-        assert!(!said.contains('\n'), "{said}");
+        let error = refusal(line("up("));
+        assert!(error.contains("up(") && error.contains("unclosed group"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
         assert!(refusal(line("(a{1000}){1000}")).contains("too big"));
         assert!(refusal(line("a\nb")).contains("control"));
         assert!(refusal(line("")).contains("regular expression"));

@@ -14,11 +14,12 @@ use super::lines::{Matcher, compile};
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::os::home::JOURNAL;
 
-/// The pause between reads if no keeper reports output: it has too many connections, or is about to end.
-const UNWOKEN: Duration = Duration::from_millis(250);
+/// The pause between reads if no keeper reports output: it has too many connections, or is about to
+/// end.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The shortest pause between reads: the journal is not read for every line.
-const SHORTEST: Duration = Duration::from_millis(20);
-const GREETING: Duration = Duration::from_secs(2);
+const MIN_PAUSE: Duration = Duration::from_millis(20);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) async fn matched(folder: &Path, pattern: &str, observed: &Observed) -> String {
     let pattern = match compile(pattern) {
@@ -107,18 +108,18 @@ impl Waker {
             keeper.send(&KeeperRequest::Follow).await?;
             Ok::<_, KeeperRequestError>(keeper)
         };
-        self.keeper = timeout(GREETING, follow).await.ok().and_then(Result::ok);
+        self.keeper = timeout(GREETING_TIMEOUT, follow).await.ok().and_then(Result::ok);
     }
 
     async fn woken(&mut self) {
-        let Some(keeper) = &self.keeper else { return sleep(UNWOKEN).await };
+        let Some(keeper) = &self.keeper else { return sleep(POLL_INTERVAL).await };
         let grown =
             keeper.wait_for(|report, _| matches!(report, KeeperReport::Grown(_)).then_some(()));
         if grown.await.is_err() {
             self.keeper = None;
-            return sleep(UNWOKEN).await;
+            return sleep(POLL_INTERVAL).await;
         }
-        sleep(SHORTEST).await;
+        sleep(MIN_PAUSE).await;
         if keeper.drop_pending().is_err() {
             self.keeper = None;
         }

@@ -9,7 +9,8 @@ pub(super) enum Seen {
     LineEnd,
 }
 
-/// The position of a stream within a control sequence. It keeps nothing else, however long a sequence is.
+/// The position of a stream within a control sequence. It keeps nothing else, however long a
+/// sequence is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Stripper {
     #[default]

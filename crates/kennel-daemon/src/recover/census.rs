@@ -1,4 +1,4 @@
-//! What recovery has to know about the sessions on record, and how it asks the owner for it.
+//! What recovery has to know about the sessions on record, and its requests to the owner.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -14,7 +14,7 @@ use crate::os::home::TOKEN_FILE;
 use crate::os::if_exists;
 
 /// How long a cgroup that should be empty may take to be removed.
-const CGROUP: Duration = Duration::from_secs(2);
+const CGROUP_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause between checks whether a dying keeper has released its cgroup.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -35,8 +35,8 @@ pub(crate) fn clean_up(what: OwedKind, folder: &Path, name: &PenName) -> Event {
 }
 
 fn remove_runtime_files(folder: &Path) -> io::Result<()> {
-    // The lock stays as long as the folder: on some file systems it takes longer to create a file the more files were
-    // removed in the last minutes.
+    // The lock stays as long as the folder: on some file systems it takes longer to create a file
+    // the more files were removed in the last minutes.
     for name in [KEEPER_SOCKET, TOKEN_FILE] {
         let path = folder.join(name);
         if_exists(std::fs::remove_file(&path)).map_err(|error| at(&path, &error))?;
@@ -46,13 +46,14 @@ fn remove_runtime_files(folder: &Path) -> io::Result<()> {
 }
 
 fn remove_pen(path: &Path, name: &PenName) -> io::Result<()> {
-    match end_leftover(path, name, Instant::now() + CGROUP)?.len() {
+    match end_leftover(path, name, Instant::now() + CGROUP_TIMEOUT)?.len() {
         0 => Ok(()),
         left => Err(io::Error::other(format!("{left} processes are left in its cgroup"))),
     }
 }
 
-/// Ends a pen whose keeper is dead and removes its cgroup. Returns the processes that are left. Blocks.
+/// Ends a pen whose keeper is dead and removes its cgroup. Returns the processes that are left.
+/// Blocks.
 pub(crate) fn end_leftover(path: &Path, name: &PenName, deadline: Instant) -> io::Result<Vec<i32>> {
     loop {
         match Leftover::claim_path(path, name).map_err(io::Error::other)? {

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! keeper alive? ── KILL, by a proven handle ── its outcome? ── it had seen the end itself
-//!                                                   └ none ── cgroup: ended and removed
-//!                                                          ── orphans: ended by the yard, seen to be gone
-//!                                                          ── the agent's status, if the kernel reports it
+//!                                               └ none ── cgroup: ended and removed
+//!                                                      ── orphans: ended by the yard
+//!                                                      ── the agent's status from the kernel
 //! ```
-//! If the yard of that time is dead too, the cgroup is the only proof; without one it can't be observed any more whether
-//! a process is left.
+//! If the yard of the launch is dead too, the cgroup is the only proof; without one the daemon can
+//! no longer observe whether a process is left.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -90,7 +90,7 @@ impl Ending {
 
     async fn end(&mut self) -> io::Result<Vec<Event>> {
         let asked = match lock::look(&self.folder)?.map(|lock| lock.origin) {
-            Some(None | Some((_, Era::Bygone))) => AskedYard::None,
+            Some(None | Some((_, Era::Other))) => AskedYard::None,
             Some(Some((_, Era::Copied))) => {
                 let why = "its folder was copied from another home".into();
                 return Ok(vec![Event::PenEnded(PenEnd::Unobservable { why })]);
@@ -133,7 +133,8 @@ impl Ending {
         Ok(vec![event])
     }
 
-    /// Takes from the keeper's note what the register lacks; it was written before the gate was opened.
+    /// Takes from the keeper's note what the register lacks; it was written before the gate was
+    /// opened.
     fn learn_from_note(&mut self) -> io::Result<()> {
         let Some(note) = lock::read_note(&self.folder)? else { return Ok(()) };
         self.identity = self.identity.take().or(note.agent);
@@ -164,11 +165,11 @@ impl Ending {
                     let why = "its lock is held, but no keeper can be found";
                     return Err(io::Error::other(why));
                 }
-                sleep(PAUSE).await; // it ends just now, or begins
+                sleep(PAUSE).await; // it is about to end, or has just started
                 continue;
             };
             if pidfd::send(&handle, Signal::KILL)? == SignalDelivery::NotPermitted {
-                return Err(io::Error::other("its keeper may not be signalled"));
+                return Err(io::Error::other("not permitted to signal its keeper"));
             }
             if timeout_at(deadline, process::ended(&handle)).await.is_err() {
                 // It hangs in the kernel. Its processes are ended without it.
@@ -196,7 +197,8 @@ impl Ending {
         Ok(handle.map(|handle| (*pid, handle)))
     }
 
-    /// Ends and removes the cgroup, if there is one. Returns whether the pen had one, or the survivors.
+    /// Ends and removes the cgroup, if there is one. Returns whether the pen had one, or the
+    /// survivors.
     async fn end_cgroup(&self) -> io::Result<Result<bool, Vec<Survivor>>> {
         let (name, known) = (self.name.clone(), self.cgroup.clone());
         let deadline = std::time::Instant::now() + CGROUP_TIMEOUT;
@@ -242,7 +244,7 @@ impl Ending {
                 // A process behind a closed gate exits when the keeper that could open it is gone.
                 if !had_cgroup && !self.was_never_opened()? {
                     let why = "its keeper and its yard are dead, and its pen had no cgroup: whether a process is \
-                               left can't be seen any more";
+                               left can no longer be observed";
                     return Ok(Event::PenEnded(PenEnd::Unobservable { why: why.into() }));
                 }
             }
@@ -291,8 +293,9 @@ impl Ending {
         Ok(ended.map(translate::exit_by_kernel))
     }
 
-    /// Whether the keeper's files show that it did not get as far as creating a process: first it reserves the space for
-    /// the outcome, and it writes the note of the agent before the gate is opened.
+    /// Whether the keeper's files show that it did not get as far as creating a process: first it
+    /// reserves the space for the outcome, and it writes the note of the agent before the gate is
+    /// opened.
     fn was_never_opened(&self) -> io::Result<bool> {
         if self.identity.is_some() {
             return Ok(false);

@@ -29,7 +29,7 @@ use crate::keeper::process;
 use crate::keeper::request::{KeeperConnection, KeeperRequestError};
 use crate::keeper::translate::{self, TimeLimits};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The pause between attempts to connect to a keeper that holds its lock and does not listen yet.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -43,7 +43,7 @@ pub(crate) struct LaunchProbe {
     pub(crate) in_namespace: bool,
     /// Whether the machine was restarted since the home's last daemon ran.
     pub(crate) rebooted: bool,
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
     pub(crate) limits: TimeLimits,
 }
 
@@ -81,7 +81,7 @@ impl LaunchProbe {
     }
 
     async fn look(&self) -> io::Result<ProbeResult> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         loop {
             let lock = lock::look(&self.folder)?;
             if !lock.as_ref().is_some_and(|lock| lock.held) {
@@ -105,12 +105,12 @@ impl LaunchProbe {
             };
             return Ok(found_outcome(&outcome, pen.as_deref(), self.limits));
         }
-        let bygone = era.map_or(self.rebooted, |era| era == Era::Bygone);
-        Ok(if bygone { Probe::Rebooted } else { Probe::NoKeeper }.into())
+        let is_past = era.map_or(self.rebooted, |era| era == Era::Other);
+        Ok(if is_past { Probe::Rebooted } else { Probe::NoKeeper }.into())
     }
 
-    /// The keeper lives and does not answer. That is no reason to end a session without a stop request; but a stop does
-    /// not wait for such a keeper.
+    /// The keeper lives and does not answer. That is no reason to end a session without a stop
+    /// request; but a stop does not wait for such a keeper.
     fn silent(&self) -> ProbeResult {
         let why = "its keeper does not answer".into();
         if self.stop_wanted { Probe::Silent } else { Probe::Failed { why } }.into()
@@ -219,7 +219,7 @@ mod tests {
             stop_wanted: false,
             in_namespace: false,
             rebooted: false,
-            patience: Duration::from_millis(50),
+            timeout: Duration::from_millis(50),
         }
     }
 
@@ -234,8 +234,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let probe = |search: LaunchProbe| async { search.run().await.probe };
         assert_eq!(probe(search(folder.path())).await, Probe::NoKeeper);
-        let bygone = LaunchProbe { rebooted: true, ..search(folder.path()) };
-        assert_eq!(probe(bygone).await, Probe::Rebooted);
+        let rebooted_probe = LaunchProbe { rebooted: true, ..search(folder.path()) };
+        assert_eq!(probe(rebooted_probe).await, Probe::Rebooted);
         drop(lock::make(folder.path(), &me()).unwrap());
         let ours = LaunchProbe { rebooted: true, ..search(folder.path()) };
         assert_eq!(probe(ours).await, Probe::NoKeeper, "the launch itself is of this boot");

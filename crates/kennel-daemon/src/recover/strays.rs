@@ -1,8 +1,9 @@
 //! Strays: processes that carry this home's mark and belong to no live session.
 //!
-//! There are two marks: the pen, found by its name, and the cookie in the environment, which every descendant inherits.
-//! A process with the cookie of a live session that is neither in its pen nor below its keeper was started by another
-//! program at the agent's request: it is *outside*. It is shown, but not ended.
+//! There are two marks: the pen, found by its name, and the cookie in the environment, which every
+//! descendant inherits. A process with the cookie of a live session that is neither in its pen nor
+//! below its keeper was started by another program at the agent's request: it is *outside*. It is
+//! shown, but not ended.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,7 +21,7 @@ use crate::os::home::DaemonHome;
 use crate::os::{peer, proc};
 use crate::recover::census::{LiveSession, SessionCensus};
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const STRAYS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a process with this home's mark belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,13 +87,13 @@ pub(crate) fn end(
 ) -> io::Result<StraysEnded> {
     let mut strays = find(home, census)?.strays;
     strays.retain(|stray| selected.has(&stray.session, stray.pid));
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + STRAYS_TIMEOUT;
     for leftover in strayed_pens(home, census)? {
         if !selected.has_pen(leftover.name().session.as_str(), &leftover.pids()?) {
             continue;
         }
         if let LeftoverEnd::StillAlive(pids) = leftover.end(deadline)? {
-            tracing::warn!(pen = %leftover.name(), ?pids, "can't end a stray pen so far");
+            tracing::warn!(pen = %leftover.name(), ?pids, "can't end a stray pen yet");
         }
     }
     let (ended, still_alive) = strays.into_iter().partition(|stray| {
@@ -170,8 +171,8 @@ fn end_one(stray: &StrayView, home: &DaemonHome, deadline: Instant) -> io::Resul
     if pidfd::has_ended(handle.as_fd())? {
         return Ok(true);
     }
-    // The pid may have been reused: the mark is checked again with the handle open. A process from a pen was ended with
-    // the pen.
+    // The pid may have been reused: the mark is checked again with the handle open. A process from
+    // a pen was ended with the pen.
     let marked = proc::cookies(stray.pid)?
         .is_some_and(|(id, session)| id == home.id.as_str() && session == stray.session);
     if !marked || !pidfd::exists(handle.as_fd()) {
@@ -223,10 +224,10 @@ mod tests {
         census.live.insert("away".into(), below_init);
         let pids = |views: &[StrayView]| views.iter().map(|v| v.pid).collect::<Vec<_>>();
         // A child has this process's environment until its exec.
-        let patience = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(20);
         let found = loop {
             let found = find(&home, &census).unwrap();
-            if found.strays.len() + found.outside.len() == 2 || Instant::now() > patience {
+            if found.strays.len() + found.outside.len() == 2 || Instant::now() > deadline {
                 break found;
             }
         };
@@ -245,7 +246,7 @@ mod tests {
         assert!(ended.still_alive.is_empty());
         stray.wait().unwrap();
         for child in [&mut foreign, &mut kept, &mut outside] {
-            assert!(child.try_wait().unwrap().is_none(), "it is not ours to end");
+            assert!(child.try_wait().unwrap().is_none(), "only strays are ended");
             child.kill().unwrap();
             child.wait().unwrap();
         }
@@ -257,8 +258,8 @@ mod tests {
         let mut child = marked(&home, "lost");
         let mut census = SessionCensus::default();
         census.live.insert("lost".into(), LiveSession { keeper: None, lost: true });
-        let patience = Instant::now() + Duration::from_secs(20);
-        while find(&home, &census).unwrap().strays.is_empty() && Instant::now() < patience {}
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while find(&home, &census).unwrap().strays.is_empty() && Instant::now() < deadline {}
         assert_eq!(end(&home, &census, &StraySelection::All).unwrap().ended.len(), 1);
         child.wait().unwrap();
     }

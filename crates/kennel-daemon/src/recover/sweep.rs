@@ -1,7 +1,8 @@
 //! The sweep after adoption: it removes what former daemons left that belongs to no session.
 //!
-//! A folder without a row is that of a launch whose row never became durable: its keeper, if it exists, still waits for
-//! the order to launch, and is dismissed. A pen without a session has a dead owner, or could not be claimed.
+//! A folder without a row is that of a launch whose row never became durable: its keeper, if it
+//! exists, still waits for the order to launch, and is dismissed. A pen without a session has a
+//! dead owner, or could not be claimed.
 
 use std::io;
 use std::path::Path;
@@ -24,10 +25,10 @@ use crate::recover::census::{RecoveryRequest, SessionCensus};
 use crate::recover::clean_up::{end_leftover, remove_folder};
 use crate::recover::strays;
 
-/// How long a keeper may take to leave.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a keeper may take to exit.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a pen may take to be empty.
-const PEN: Duration = Duration::from_secs(5);
+const PEN_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) async fn sweep(
@@ -86,7 +87,7 @@ async fn sweep_folder(home: &DaemonHome, id: &SessionId) -> io::Result<&'static 
     if let Some(name) = home.pen_name(id) {
         let ended = unblocked(move || {
             for path in HostSupport::find_pens(&name).map_err(io::Error::other)? {
-                let left = end_leftover(&path, &name, Instant::now() + PEN)?;
+                let left = end_leftover(&path, &name, Instant::now() + PEN_TIMEOUT)?;
                 if !left.is_empty() {
                     return Err(io::Error::other(format!("{left:?} are still in its pen")));
                 }
@@ -99,9 +100,9 @@ async fn sweep_folder(home: &DaemonHome, id: &SessionId) -> io::Result<&'static 
     Ok(what)
 }
 
-/// Requests that a keeper without a row does not launch, and waits until it has exited.
+/// Dismisses a keeper without a row, so that it does not launch, and waits until it has exited.
 async fn dismiss(folder: &Path) -> io::Result<()> {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + EXIT_TIMEOUT;
     let requested = tokio::time::timeout_at(deadline, request_exit(folder)).await;
     match requested.map_err(io::Error::other)? {
         // It has exited by itself in the meantime, or is about to: the lock shows it.
@@ -140,7 +141,7 @@ async fn request_exit(folder: &Path) -> Result<(), KeeperRequestError> {
         let why = "its program runs, but the session is not on record: `kennel rescue` shows it";
         return Err(KeeperRequestError::Refused(why.to_owned()));
     }
-    // Only from here on as its daemon: a daemon's connection renews the lease of an unknown keeper.
+    // The first greeting is not a daemon's: a daemon's connection renews the lease of the keeper.
     connection.greet(PeerRole::Daemon).await?;
     if stage != LaunchStage::Over {
         connection.send(&KeeperRequest::Dismiss).await?;
@@ -151,14 +152,14 @@ async fn request_exit(folder: &Path) -> Result<(), KeeperRequestError> {
     connection.send(&KeeperRequest::Release).await
 }
 
-/// Removes the pens without a session's folder: a shutdown during an examination of this machine leaves the pen that was
-/// just tried. Blocks.
+/// Removes the pens without a session's folder: a shutdown while the daemon examines this machine
+/// leaves a trial pen. Blocks.
 pub(crate) fn remove_trial_pens(home: &DaemonHome, deadline: Instant) -> io::Result<()> {
     for (name, path) in HostSupport::pens(&home.id).map_err(io::Error::other)? {
         if !home.sessions().join(name.session.as_str()).try_exists()? {
             let left = end_leftover(&path, &name, deadline)?;
             if !left.is_empty() {
-                tracing::warn!(pen = %name, pids = ?left, "can't end a pen that was only tried");
+                tracing::warn!(pen = %name, pids = ?left, "can't end a trial pen");
             }
         }
     }
@@ -178,13 +179,13 @@ async fn sweep_pens(
             let pids = pen.pids()?;
             let session = pen.name().session.to_string();
             metrics.strays_found.inc_by(pids.len() as u64);
-            match pen.end(Instant::now() + PEN)? {
+            match pen.end(Instant::now() + PEN_TIMEOUT)? {
                 LeftoverEnd::Removed => {
                     metrics.strays_ended.inc_by(pids.len() as u64);
                     ended.push((session, pids.len()));
                 }
                 LeftoverEnd::StillAlive(pids) => {
-                    tracing::warn!(session, ?pids, "can't end a stray pen so far");
+                    tracing::warn!(session, ?pids, "can't end a stray pen yet");
                 }
             }
         }

@@ -1,8 +1,9 @@
 //! The proof that no process of a dead keeper is left below the yard.
 //!
-//! Orphans of a keeper become children of the yard, which ends them and reports that with the keeper's end. A daemon that
-//! has missed the report checks for itself: as long as the yard lives, every process that is left of its keeper is a child
-//! of the yard, or below a child that is neither the daemon nor a keeper.
+//! Orphans of a keeper become children of the yard, which ends them and reports that with the
+//! keeper's end. A daemon that has missed the report checks for itself: as long as the yard lives,
+//! every process that is left of its keeper is a child of the yard, or below a child that is
+//! neither the daemon nor a keeper.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -73,14 +74,14 @@ impl YardProof {
         }
     }
 
-    /// Returns the children of the yard that may be left of the session: those that are neither the daemon nor keepers of
-    /// other sessions.
+    /// Returns the children of the yard that may be left of the session: those that are neither the
+    /// daemon nor keepers of other sessions.
     async fn look(&self) -> io::Result<Vec<i32>> {
         let before = self.keepers().await?;
         let children = proc::children_of(self.yard)?;
         let after = self.keepers().await?;
         let own = rustix::process::getpid().as_raw_pid();
-        Ok(strangers(&self.session, own, children, &[before, after]))
+        Ok(unknown_children(&self.session, own, children, &[before, after]))
     }
 
     async fn keepers(&self) -> io::Result<YardKeepers> {
@@ -95,7 +96,7 @@ impl YardProof {
     }
 }
 
-fn strangers(
+fn unknown_children(
     session: &SessionId,
     daemon: i32,
     children: Vec<i32>,
@@ -129,18 +130,18 @@ mod tests {
             children: children.to_vec(),
             known: HashMap::from([(20, other.clone()), (30, mine.clone())]),
         };
-        let strangers = |children: &[i32], looks: &[YardKeepers]| {
-            strangers(&mine, 10, children.to_vec(), looks)
+        let unknown_children = |children: &[i32], looks: &[YardKeepers]| {
+            unknown_children(&mine, 10, children.to_vec(), looks)
         };
-        assert_eq!(strangers(&[10, 20], &[look(&[20]), look(&[20])]), Vec::<i32>::new());
-        assert_eq!(strangers(&[10, 20, 99], &[look(&[20]), look(&[20])]), [99], "an orphan");
-        assert_eq!(strangers(&[10, 30], &[look(&[30]), look(&[])]), [30], "its own keeper");
+        assert_eq!(unknown_children(&[10, 20], &[look(&[20]), look(&[20])]), Vec::<i32>::new());
+        assert_eq!(unknown_children(&[10, 20, 99], &[look(&[20]), look(&[20])]), [99], "an orphan");
+        assert_eq!(unknown_children(&[10, 30], &[look(&[30]), look(&[])]), [30], "its own keeper");
         assert_eq!(
-            strangers(&[10, 40], &[look(&[]), look(&[40])]),
+            unknown_children(&[10, 40], &[look(&[]), look(&[40])]),
             [40],
             "a keeper of an unknown session"
         );
-        assert!(strangers(&[10], &[look(&[20]), look(&[])]).is_empty(), "another has ended");
+        assert!(unknown_children(&[10], &[look(&[20]), look(&[])]).is_empty(), "another has ended");
     }
 
     #[tokio::test]

@@ -27,7 +27,7 @@ pub struct DaemonConfig {
     pub worktrees: Option<PathBuf>,
     /// The environment for git where no client's is known: for worktrees of a former daemon.
     pub environment: Vec<(OsString, OsString)>,
-    pub terms: LaunchLimits,
+    pub limits: LaunchLimits,
 }
 
 impl DaemonConfig {
@@ -43,7 +43,7 @@ impl DaemonConfig {
             ended_kept: 1000,
             worktrees: None,
             environment: Vec::new(),
-            terms: LaunchLimits::default(),
+            limits: LaunchLimits::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The sockets in the home, where clients find the daemon.
 //!
-//! A deleted socket would leave the daemon alive but out of reach: no client could find it, and none could start
-//! another daemon beside it. So a deleted socket is created again.
+//! A daemon with a deleted socket would live but be out of reach: no client could find it, and none
+//! could start another daemon beside it. So a deleted socket is created again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(crate) fn remove(folder: &Path) {
 pub(crate) struct Sockets {
     folder: PathBuf,
     server: Box<dyn ApiServer>,
-    /// At the API's socket: one, and perhaps some that still answer requests from a former socket.
+    /// The server at the API's socket, and others that still answer requests over a former socket.
     servers: JoinSet<()>,
     /// Makes the current server accept no new connections.
     retire: watch::Sender<bool>,
@@ -78,7 +78,7 @@ impl Sockets {
         let mut complete = true;
         loop {
             tokio::select! {
-                // A sender that is gone means the same.
+                // A dropped sender also means a shutdown.
                 _ = shutdown.wait_for(|shutdown| *shutdown) => break,
                 () = next_deletion(&mut self.deletions) => {}
                 () = tokio::time::sleep(RETRY_PAUSE), if !complete => {}
@@ -151,7 +151,8 @@ fn is_missing(socket: &Path) -> bool {
     matches!(if_exists(std::fs::symlink_metadata(socket)), Ok(None))
 }
 
-/// Watches for deletions in a folder. Returns none, which is logged, if the machine has no inotify watch left.
+/// Watches for deletions in a folder. Returns none, which is logged, if the machine has no inotify
+/// watch left.
 fn watch_deletions(folder: &Path) -> Option<AsyncFd<OwnedFd>> {
     let watch = || {
         let descriptor = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;

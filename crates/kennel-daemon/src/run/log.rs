@@ -23,11 +23,12 @@ const OLD_FILES: u32 = 4;
 pub enum InitLogError {
     #[error("can't open the log {}: {source}; make the folder writable, or make room on its disk", path.display())]
     Open { path: PathBuf, source: io::Error },
-    #[error("this process has a log already")]
+    #[error("this process already has a log")]
     Twice,
 }
 
-/// Sends all log lines of this process, from `info` on, to `daemon.log` in this folder, which is created if necessary.
+/// Sends all log lines of this process, from `info` on, to `daemon.log` in this folder, which is
+/// created if necessary.
 pub fn init(folder: &Path) -> Result<(), InitLogError> {
     let path = folder.join(FILE_NAME);
     let file = RotatingFile::open(folder, MAX_BYTES)

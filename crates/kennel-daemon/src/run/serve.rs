@@ -32,14 +32,14 @@ use crate::run::log;
 use crate::run::server::{ApiServer, CreateServer, ServerSetup};
 
 /// How long a former daemon may take to exit.
-const PREDECESSOR: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the yard may take to answer.
-const YARD: Duration = Duration::from_secs(5);
-/// How long clients wait for adoption at most.
-const ADOPTION: Duration = Duration::from_secs(2);
+const YARD_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest time that clients wait for adoption.
+const ADOPTION_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long clients may take to read their answers during a shutdown.
-const CLIENT_PATIENCE: Duration = Duration::from_secs(1);
-const TRIM: Duration = Duration::from_secs(3600);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+const TRIM_INTERVAL: Duration = Duration::from_secs(3600);
 const BLOCKING_THREADS: usize = 64;
 const OTHER_DESCRIPTORS: u64 = 128;
 /// The most connections over TCP, on a machine with enough descriptors.
@@ -53,17 +53,18 @@ pub fn serve(
     mut config: DaemonConfig,
     create_server: CreateServer,
 ) -> Result<ExitReason, DaemonError> {
-    // The yard reads some signals from a descriptor, and its children inherit that they are blocked.
+    // The yard reads some signals from a descriptor; its children inherit them blocked.
     kennel_sys::signals::unblock_all();
-    // Resource limits of the process that started the daemon must not kill it; a write beyond the limit fails instead.
+    // Resource limits of the process that started the daemon must not kill it; a write beyond the
+    // limit fails instead.
     let limits = [rustix::process::Signal::XCPU, rustix::process::Signal::XFSZ];
     kennel_sys::signals::ignore(&limits.map(rustix::process::Signal::as_raw))
         .map_err(DaemonError::Runtime)?;
     refuse_network(&config.home)?;
     let home = DaemonHome { folder: config.home.clone(), id: config.home_id.clone() };
-    // It serves without a log too: a full disk must not keep sessions from being stopped.
+    // The daemon serves without a log, too: a full disk must not prevent the stop of a session.
     let unlogged = log::init(&home.folder.join("log")).err();
-    let lock = DaemonLock::take(&home.folder.join("daemon.lock"), PREDECESSOR)?;
+    let lock = DaemonLock::take(&home.folder.join("daemon.lock"), LOCK_TIMEOUT)?;
     point("daemon.start.locked");
     let metrics = Arc::<DaemonMetrics>::default();
     let (counted, register) = (Arc::clone(&metrics), home.folder.join("register.db"));
@@ -85,9 +86,9 @@ pub fn serve(
     let start_yard = config.start_yard.take();
     let served = runtime.block_on(run(config, home.clone(), create_server, opened, metrics));
     // Tasks that still block on the disk are not awaited.
-    runtime.shutdown_timeout(CLIENT_PATIENCE);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     listen::remove(&home.folder);
-    if let Err(error) = remove_trial_pens(&home, Instant::now() + CLIENT_PATIENCE) {
+    if let Err(error) = remove_trial_pens(&home, Instant::now() + SHUTDOWN_TIMEOUT) {
         tracing::warn!(%error, "can't remove pens without a session");
     }
     let served = served.map(|(reason, server)| {
@@ -113,7 +114,8 @@ async fn run(
 ) -> Result<(ExitReason, Box<dyn ApiServer>), DaemonError> {
     let (bus, calls) = Bus::new();
     let events = bus.sender(Owner::yard_event);
-    let mut yard = YardLink::open(config.yard, YARD, events).await.map_err(DaemonError::Yard)?;
+    let mut yard =
+        YardLink::open(config.yard, YARD_TIMEOUT, events).await.map_err(DaemonError::Yard)?;
     let rebooted = note_boot(&home).unwrap_or_else(|error| {
         tracing::warn!(%error, "can't record the boot");
         false
@@ -136,8 +138,8 @@ async fn run(
         bus: bus.clone(),
         ended_kept: config.ended_kept,
         stored: yard.take_kept(),
-        limits: config.terms,
-        live_limit: most_sessions(descriptors),
+        limits: config.limits,
+        live_limit: session_limit(descriptors),
         rebooted,
         worktrees: config.worktrees.unwrap_or_else(|| home.folder.join("worktrees")),
         environment: config.environment,
@@ -148,10 +150,10 @@ async fn run(
     let owner = tokio::spawn(owner.run(calls));
     handle_signals(&bus).map_err(DaemonError::Runtime)?;
     // Before every session was probed, answers would describe the past.
-    if tokio::time::timeout(ADOPTION, all_adopted).await.is_err() {
+    if tokio::time::timeout(ADOPTION_TIMEOUT, all_adopted).await.is_err() {
         tracing::warn!("some sessions have not been probed yet");
     }
-    let (leave, leaving) = watch::channel(false);
+    let (shutdown, shutting_down) = watch::channel(false);
     let stdin = StdinHandoff::default();
     let daemon = DaemonHandle::new(HandleParts {
         bus: bus.clone(),
@@ -160,14 +162,14 @@ async fn run(
         home: home.clone(),
         metrics: Arc::clone(&metrics),
         launches: LaunchWatches::default(),
-        shutdown: leaving.clone(),
+        shutdown: shutting_down.clone(),
     });
     let server =
         create_server(ServerSetup { daemon, version: config.version, rebooted, max_connections });
-    let mut sockets = Sockets::listen(&home.folder, server, stdin, leaving)?;
+    let mut sockets = Sockets::listen(&home.folder, server, stdin, shutting_down)?;
     point("daemon.start.listening");
     tokio::spawn(sweep(home, bus.sender(Owner::recovery_request), metrics));
-    tokio::spawn(trim_now_and_then(bus));
+    tokio::spawn(trim_periodically(bus));
     // A panic in the owner is a crash of the daemon: the yard starts the next.
     let reason = tokio::select! {
         reason = owner => reason,
@@ -175,19 +177,19 @@ async fn run(
         never = async { sockets.serve().await; std::future::pending().await } => never,
     };
     let reason = reason.map_err(|error| DaemonError::Runtime(io::Error::other(error)))?;
-    leave.send_replace(true);
-    if tokio::time::timeout(CLIENT_PATIENCE, sockets.serve()).await.is_err() {
+    shutdown.send_replace(true);
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, sockets.serve()).await.is_err() {
         tracing::info!("some clients are still connected");
     }
-    yard.close(CLIENT_PATIENCE).await;
+    yard.close(SHUTDOWN_TIMEOUT).await;
     if let Err(error) = tokio::task::spawn_blocking(move || register.close()).await {
         tracing::error!(%error, "can't close the register");
     }
     Ok((reason, sockets.into_server()))
 }
 
-/// Returns the sessions of this home. If the home is a copy, live sessions belong to the original: they are neither adopted
-/// nor ended here.
+/// Returns the sessions of this home. If the home is a copy, live sessions belong to the original:
+/// they are neither adopted nor ended here.
 fn own_sessions(opened: OpenedRegister, home: &DaemonHome) -> Vec<SessionRecord> {
     let OpenedRegister { register, mut sessions, other_home, .. } = opened;
     if !other_home {
@@ -236,13 +238,13 @@ fn descriptors() -> u64 {
     if raised { limit.maximum } else { limit.current }.unwrap_or(u64::MAX)
 }
 
-/// How many connections over TCP there may be: at most an eighth of the descriptors.
+/// How many connections over TCP there may be: an eighth of the descriptors, but at least 8.
 fn max_connections(descriptors: u64) -> usize {
     (descriptors / 8).clamp(8, MAX_CONNECTIONS) as usize
 }
 
-/// How many sessions there are descriptors for. Connections over TCP have a part of them.
-fn most_sessions(descriptors: u64) -> usize {
+/// How many sessions there are descriptors for, without those of connections over TCP.
+fn session_limit(descriptors: u64) -> usize {
     let others = OTHER_DESCRIPTORS.saturating_add(max_connections(descriptors) as u64);
     let most = descriptors.saturating_sub(others) / 2;
     usize::try_from(most).unwrap_or(usize::MAX)
@@ -267,9 +269,9 @@ fn handle_signals(bus: &Bus) -> io::Result<()> {
     Ok(())
 }
 
-async fn trim_now_and_then(bus: Bus) {
+async fn trim_periodically(bus: Bus) {
     while bus.call(Owner::trim) {
-        tokio::time::sleep(TRIM).await;
+        tokio::time::sleep(TRIM_INTERVAL).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! The seam between the daemon and the server of its API, which is another crate.
+//! The interface between the daemon and the server of its API, which is in another crate.
 
 use std::pin::Pin;
 
@@ -18,14 +18,15 @@ pub struct ServerSetup {
     pub daemon: DaemonHandle,
     /// The program's version, for people to read.
     pub version: String,
-    /// Whether the machine was booted since the last daemon of this home.
+    /// Whether the machine was restarted since the home's last daemon ran.
     pub rebooted: bool,
     /// How many descriptors connections over TCP may use.
     pub max_connections: usize,
 }
 
 pub trait ApiServer: Send + 'static {
-    /// Serves requests at the socket in the home until `stop` completes, and answers those that have begun.
+    /// Serves requests at the socket in the home until `stop` completes, and answers those that
+    /// have begun.
     fn serve_socket(&self, listener: UnixListener, stop: ServerTask) -> ServerTask;
 
     /// Serves requests over TCP, where and if that is configured, until the daemon shuts down.

@@ -16,8 +16,8 @@ use kennel_worktree::{
 
 use crate::error::ApiError;
 
-/// The variables that git needs to find its programs and the user's settings. Only these are kept of a client's environment
-/// after its worktree was made: the rest may contain secrets.
+/// The variables that git needs to find its programs and the user's settings. Only these are kept
+/// of a client's environment after its worktree was made: the rest may contain secrets.
 const NEEDED: &[&str] = &[
     "PATH",
     "HOME",
@@ -92,12 +92,12 @@ pub(crate) fn planned(spec: &SessionSpec) -> Option<WorktreeRecord> {
     serde_json::from_str(spec.worktree.as_ref()?.record.as_ref()?).ok()
 }
 
-/// Makes a worktree, or finds it made.
-pub(crate) fn make_it(git: &Git, what: &OwedKind) -> Result<CreatedWorktree, String> {
+/// Makes a worktree, or finds an existing one.
+pub(crate) fn make_worktree(git: &Git, what: &OwedKind) -> Result<CreatedWorktree, String> {
     let record = record_of(what)?;
     point("daemon.worktree.make");
     let made = create(git, &record).map_err(|error| match error {
-        CreateWorktreeError::Git(GitError::Cancelled { .. }) => "it was called off".to_owned(),
+        CreateWorktreeError::Git(GitError::Cancelled { .. }) => "it was cancelled".to_owned(),
         error => chain(&error),
     });
     point("daemon.worktree.made");
@@ -120,7 +120,7 @@ pub(crate) fn remarks(made: &CreatedWorktree) -> Vec<String> {
 }
 
 /// Removes a worktree unless it contains something of value. Returns a remark if its branch stays.
-pub(crate) fn remove_it(git: &Git, what: OwedKind) -> (Event, Option<String>) {
+pub(crate) fn remove_worktree(git: &Git, what: OwedKind) -> (Event, Option<String>) {
     let record = match record_of(&what) {
         Ok(record) => record,
         Err(why) => return (Event::Kept { what, why }, None),
@@ -130,7 +130,7 @@ pub(crate) fn remove_it(git: &Git, what: OwedKind) -> (Event, Option<String>) {
     point("daemon.worktree.removed");
     match removed {
         Ok(RemoveOutcome::Gone { branch }) => {
-            (Event::CleanedUp { what }, branch_stays(&record.branch, &branch))
+            (Event::CleanedUp { what }, kept_branch(&record.branch, &branch))
         }
         Ok(RemoveOutcome::Kept { why }) => {
             (Event::Kept { what, why: texts(&why).join("; ") }, None)
@@ -142,15 +142,15 @@ pub(crate) fn remove_it(git: &Git, what: OwedKind) -> (Event, Option<String>) {
     }
 }
 
-fn branch_stays(branch: &str, fate: &BranchOutcome) -> Option<String> {
-    let why = match fate {
+fn kept_branch(branch: &str, outcome: &BranchOutcome) -> Option<String> {
+    let why = match outcome {
         BranchOutcome::NotOurs | BranchOutcome::Absent | BranchOutcome::Deleted { .. } => {
             return None;
         }
-        BranchOutcome::HasCommits => "it has commits that are on no other".to_owned(),
+        BranchOutcome::HasCommits => "it has commits that are on no other branch".to_owned(),
         BranchOutcome::InUse(at) => format!("it is checked out at {}", at.display()),
     };
-    Some(format!("the branch {branch} stays: {why}"))
+    Some(format!("the branch {branch} is kept: {why}"))
 }
 
 #[derive(Debug)]
@@ -224,9 +224,9 @@ mod tests {
     fn keeps_a_worktree_without_a_valid_record() {
         let git = Git::new([]);
         for record in [None, Some("{}"), Some("half")] {
-            let (event, _) = remove_it(&git, owed(record));
+            let (event, _) = remove_worktree(&git, owed(record));
             assert!(matches!(event, Event::Kept { .. }), "{event:?}");
-            assert!(make_it(&git, &owed(record)).is_err());
+            assert!(make_worktree(&git, &owed(record)).is_err());
             assert!(losses(&git, &owed(record)).unknown.is_some());
             assert!(remove_on_request(&git, &owed(record), true).is_err());
         }

@@ -1,10 +1,10 @@
-//! Worktrees of sessions: planned before a session is admitted, made before its launch, removed after its
-//! end, or kept until a user removes them.
+//! Worktrees of sessions: planned before a session is admitted, made before its launch, removed
+//! after its end, or kept until a user removes them.
 //!
 //! ```text
 //! create ── plan (nothing is made) ── admitted, record durable ── make ── launch … end ── clean up
-//!              │                                                                            │
-//!           refused                                                  removed, or kept ── `worktrees rm`
+//!              │                                                                             │
+//!           refused                                   removed, or kept until `worktrees rm` ──┘
 //! ```
 
 use std::collections::HashSet;
@@ -24,7 +24,8 @@ use crate::event_sender::EventSender;
 use crate::launch::request::LaunchRequest;
 use crate::worktree::tasks::{self, GitEnvironment, RequestedRemoval};
 
-/// How many git commands run at once. One may hang for minutes and must not take all blocking threads.
+/// How many git commands run at once. One may hang for minutes and must not take all blocking
+/// threads.
 const GIT_LIMIT: usize = 16;
 
 /// What git needs to make and remove worktrees, and which of them users are removing.
@@ -51,7 +52,8 @@ pub(crate) enum WorktreeEvent {
         what: OwedKind,
         made: Result<CreatedWorktree, String>,
     },
-    /// The cleanup of a session has removed it, kept it, or failed. The remark says what became of its branch.
+    /// The cleanup of a session has removed it, kept it, or failed. The remark describes what
+    /// happened to its branch.
     CleanedUp {
         session: SessionId,
         event: Event,
@@ -94,8 +96,8 @@ impl Worktrees {
         });
     }
 
-    /// Plans the worktree of a session that will have this id. The result is passed to `done`, with the
-    /// launch that has the plan in it.
+    /// Plans the worktree of a session that will have this id. The result is passed to `done`, with
+    /// the launch that has the plan in it.
     pub(crate) fn plan(
         &self,
         id: SessionId,
@@ -116,7 +118,8 @@ impl Worktrees {
         });
     }
 
-    /// Makes a worktree with the client's environment, so that its settings, hooks and credentials apply.
+    /// Makes a worktree with the client's environment, so that its settings, hooks and credentials
+    /// apply.
     pub(crate) fn make(
         &self,
         session: &SessionId,
@@ -131,9 +134,9 @@ impl Worktrees {
         let git = self.git(environment.as_ref()).cancelled_by(cancel);
         let make = move || {
             if conflict {
-                return Err(format!("the worktree {path} is just being removed; try again"));
+                return Err(format!("the worktree {path} is being removed; try again"));
             }
-            tasks::make_it(&git, &what)
+            tasks::make_worktree(&git, &what)
         };
         self.run(make, move |made| {
             let made = made.unwrap_or_else(|error| Err(error.to_string()));
@@ -159,7 +162,7 @@ impl Worktrees {
     ) {
         let (git, session, again) = (self.git(environment), session.clone(), what.clone());
         self.run(
-            move || tasks::remove_it(&git, what),
+            move || tasks::remove_worktree(&git, what),
             move |removed| {
                 let (event, remark) = removed.unwrap_or_else(|error| {
                     (Event::CleanUpFailed { what: again, why: error.to_string() }, None)
@@ -221,7 +224,7 @@ impl Worktrees {
             return Err(ApiError::conflict(text).hint("stop it first"));
         }
         if self.being_removed.contains(&view.path) {
-            return Err(ApiError::conflict(format!("{} is just being removed", view.path)));
+            return Err(ApiError::conflict(format!("{} is being removed", view.path)));
         }
         Ok(worktree)
     }
@@ -247,8 +250,8 @@ pub(crate) fn all(world: &World) -> Vec<SessionWorktree> {
     owed.chain(kept).collect()
 }
 
-/// Finds a worktree by its path, its branch, or a reference to its session. A branch may have the name of a
-/// session; a session's id always means the session.
+/// Finds a worktree by its path, its branch, or a reference to its session. A branch may have the
+/// name of a session; a session's id always means the session.
 pub(crate) fn find(world: &World, reference: &str) -> Result<SessionWorktree, ApiError> {
     let all = all(world);
     let is_id = SessionId::parse(reference).is_ok() && world.find(reference).is_ok();
@@ -269,7 +272,8 @@ pub(crate) fn find(world: &World, reference: &str) -> Result<SessionWorktree, Ap
     Ok(one)
 }
 
-/// Returns the path of a worktree that this session has left and that was not removed or taken over.
+/// Returns the path of a worktree that this session has left and that was not removed or taken
+/// over.
 pub(crate) fn kept_path<'a>(world: &'a World, id: &SessionId) -> Option<&'a str> {
     world.kept_by(id).next().map(|kept| path_of(&kept.what))
 }

@@ -95,7 +95,7 @@ fn run(command: &[OsString], bounds: &ProcessLimits) -> DoctorFindings {
     command.args(args).stdin(Stdio::null()).current_dir("/");
     match process::run(&mut command, bounds) {
         Ok(output) => parse(output),
-        Err(RunProgramError::Cancelled) => Err(ApiError::leaving()),
+        Err(RunProgramError::Cancelled) => Err(ApiError::shutting_down()),
         Err(RunProgramError::TimedOut) => {
             Err(ApiError::internal(format!("the doctor did not finish within {TIMEOUT:?}")))
         }

@@ -148,12 +148,15 @@ fn force_remove_returns_what_is_lost() {
     scene.commit_in(&record.path, "of its own");
     write(&record.path, "file", "two\n");
     write(&record.path, "new", "new\n");
-    let told = losses(&scene.tool(), &record);
-    assert_eq!((told.changes.modified, told.changes.untracked), (1, 1));
-    assert_eq!((told.commits.count, told.commits.newest[0].subject.as_str()), (1, "of its own"));
-    assert!(record.path.join("new").exists(), "to tell removes nothing");
+    let listed = losses(&scene.tool(), &record);
+    assert_eq!((listed.changes.modified, listed.changes.untracked), (1, 1));
+    assert_eq!(
+        (listed.commits.count, listed.commits.newest[0].subject.as_str()),
+        (1, "of its own")
+    );
+    assert!(record.path.join("new").exists(), "listing the losses removes nothing");
     let lost = force_remove(&scene.tool(), &record).expect("removed");
-    assert_eq!(lost, told);
+    assert_eq!(lost, listed);
     scene.assert_nothing_left(&record);
     assert!(!scene.has_branch(&record.branch));
     assert!(losses(&scene.tool(), &record).is_nothing());

@@ -76,11 +76,11 @@ fn old_git(scene: &Scene, answer: &str) -> Git {
 #[test]
 fn refuses_the_repository_of_another_user() {
     if !is_root() {
-        return skip("a repository of somebody else", "only root can give files away");
+        return skip("a repository of another user", "only root can give files away");
     }
     let scene = Scene::new();
     for path in [scene.repo.clone(), scene.repo.join(".git")] {
-        chown(path, Some(65534), Some(65534)).expect("given away");
+        chown(path, Some(65534), Some(65534)).expect("owner changed");
     }
     let refused = scene.plan(&scene.repo, None).expect_err("not trusted");
     assert!(matches!(refused, PlanWorktreeError::DubiousOwner { .. }), "{refused:?}");

@@ -130,7 +130,7 @@ fn removes_read_only_folders_as_another_user() {
     let program = folder.path().join("it");
     fs::copy(std::env::current_exe().expect("a path"), &program).expect("a copy");
     for path in [folder.path(), &program] {
-        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("owner changed");
     }
     let run = Command::new(&program)
         .args(["--exact", "removed::removes_read_only_folders"])
@@ -140,8 +140,8 @@ fn removes_read_only_folders_as_another_user() {
         .gid(NOBODY)
         .output()
         .expect("started");
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+    let output_text = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && output_text.contains("1 passed"), "{output_text}");
 }
 
 #[test]

@@ -86,8 +86,8 @@ impl Scene {
         git.args(["-c", "protocol.file.allow=always"]).args(args).current_dir(folder);
         git.env_clear().envs(self.environment());
         let output = git.output().expect("git runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "git {args:?} in {folder:?}: {said}");
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {args:?} in {folder:?}: {output_text}");
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 

@@ -113,12 +113,14 @@ impl DaemonSettings {
                     Ok(())
                 }
                 "ended_kept" => count(text).map(|number| config.ended_kept = number),
-                "max_live" => cap(text).map(|cap| config.terms.caps.live = cap),
-                "max_launching" => cap(text).map(|cap| config.terms.caps.launching = cap),
-                "max_live_by_name" => name_caps(text).map(|caps| config.terms.caps.names = caps),
-                "key_retention" => parse_time(text).map(|time| config.terms.key_retention = time),
-                "min_free_disk" => parse_size(text).map(|size| config.terms.minima.disk = size),
-                "min_free_memory" => parse_size(text).map(|size| config.terms.minima.memory = size),
+                "max_live" => cap(text).map(|cap| config.limits.caps.live = cap),
+                "max_launching" => cap(text).map(|cap| config.limits.caps.launching = cap),
+                "max_live_by_name" => name_caps(text).map(|caps| config.limits.caps.names = caps),
+                "key_retention" => parse_time(text).map(|time| config.limits.key_retention = time),
+                "min_free_disk" => parse_size(text).map(|size| config.limits.minima.disk = size),
+                "min_free_memory" => {
+                    parse_size(text).map(|size| config.limits.minima.memory = size)
+                }
                 "write_timeout" => parse_time(text).map(|time| http.write_timeout = time),
                 key => match key.split_once('.') {
                     Some((API, key)) => listen_setting(&mut http.listen, key, text),

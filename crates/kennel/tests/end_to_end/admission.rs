@@ -35,7 +35,7 @@ fn of_fifty_at_once_ten_live_and_the_others_are_refused() {
         let reported = "10 sessions are live, and the limit is 10";
         assert!(answer.stderr.contains(reported), "{answer:?}");
     }
-    assert_eq!(scene.sessions().len(), 10, "nothing was made for the others");
+    assert_eq!(scene.sessions().len(), 10, "nothing was created for the others");
     fs::write(scene.path("work/go"), "").expect("a file");
     eventually("all have ended", || scene.sessions().iter().all(|it| it["phase"] == "cleaned"));
     assert!(!scene.path("work/over").exists(), "more than ten at once");
@@ -43,7 +43,7 @@ fn of_fifty_at_once_ten_live_and_the_others_are_refused() {
     scene.stop_daemon();
 }
 
-/// B11, and the others wait.
+/// B11: the others wait in the queue.
 #[test]
 fn of_fifty_at_once_ten_live_and_the_others_queue() {
     let Some(scene) = scene("daemon.max_live = 10\nrun.queue = true\n") else { return };
@@ -56,10 +56,10 @@ fn of_fifty_at_once_ten_live_and_the_others_queue() {
         assert_eq!(answer.code, 0, "at once: {answer:?}");
     }
     let sessions = scene.sessions();
-    let mut places: Vec<_> =
+    let mut positions: Vec<_> =
         sessions.iter().filter_map(|it| it["queue_position"].as_u64()).collect();
-    places.sort_unstable();
-    assert_eq!(places, (1..=40).collect::<Vec<_>>());
+    positions.sort_unstable();
+    assert_eq!(positions, (1..=40).collect::<Vec<_>>());
     fs::write(scene.path("work/go"), "").expect("a file");
     eventually("all have ended", || {
         let sessions = scene.sessions();
@@ -81,7 +81,7 @@ fn queue(scene: &Scene, name: &str) -> String {
     scene.launch_command(&flags, &["/bin/sh", "-c", "echo $WORD >> order; sleep 100"])
 }
 
-fn place(scene: &Scene, name: &str) -> Value {
+fn position(scene: &Scene, name: &str) -> Value {
     scene.session(name)["queue_position"].clone()
 }
 
@@ -92,17 +92,17 @@ fn the_queue_keeps_its_order_and_cancelled_sessions_leave_it() {
     for name in ["a", "b", "c", "d", "e"] {
         queue(&scene, name);
     }
-    assert_eq!(["b", "c", "d", "e"].map(|name| place(&scene, name)), [1, 2, 3, 4]);
+    assert_eq!(["b", "c", "d", "e"].map(|name| position(&scene, name)), [1, 2, 3, 4]);
     let shown = scene.call_ok(&["ps"]);
     assert!(shown.contains("queued (4)"), "{shown}");
-    let said = scene.call_ok(&["stop", "c"]);
-    assert!(said.contains("stopped"), "{said}");
+    let printed = scene.call_ok(&["stop", "c"]);
+    assert!(printed.contains("stopped"), "{printed}");
     let cancelled = scene.session("c");
     assert_eq!(cancelled["phase"], "cleaned", "at once: {cancelled:#}");
     assert_eq!(cancelled["exit"]["kind"], "never_ran", "{cancelled:#}");
-    assert_eq!(place(&scene, "d"), 2);
+    assert_eq!(position(&scene, "d"), 2);
     signal(scene.daemon().expect("a daemon"), "KILL");
-    assert_eq!(["b", "d", "e"].map(|name| place(&scene, name)), [1, 2, 3]);
+    assert_eq!(["b", "d", "e"].map(|name| position(&scene, name)), [1, 2, 3]);
     scene.call_ok(&["stop", "a"]);
     scene.wait_phase("b", "running");
     scene.call_ok(&["daemon", "restart"]);
@@ -111,7 +111,7 @@ fn the_queue_keeps_its_order_and_cancelled_sessions_leave_it() {
         scene.wait_phase(next, "running");
     }
     scene.call_ok(&["stop", "e"]);
-    eventually("all were heard", || {
+    eventually("all have run in order", || {
         let order = fs::read_to_string(scene.path("work/order")).unwrap_or_default();
         order == "a\nb\nd\ne\n"
     });
@@ -141,9 +141,9 @@ fn a_queued_foreground_run_shows_its_position() {
     let _killed = gone.wait();
     let left = scene.wait_phase("gone", "cleaned");
     assert_eq!(left["reason"]["kind"], "client_gone", "{left:#}");
-    eventually("it is next", || place(&scene, "waits") == 1);
-    let said = || fs::read_to_string(&errors).unwrap_or_default();
-    eventually("it says so", || said().contains("queued (position 1)"));
+    eventually("it is next", || position(&scene, "waits") == 1);
+    let printed = || fs::read_to_string(&errors).unwrap_or_default();
+    eventually("the new position is printed", || printed().contains("queued (position 1)"));
     scene.call_ok(&["stop", &first]);
     let waits = waits.wait();
     assert_eq!(waits.code, 3, "{waits:?}");
@@ -161,7 +161,7 @@ fn a_limit_on_a_name_holds_up_no_other_session() {
     assert!(refused.stderr.contains(reported), "{refused:?}");
     scene.launch(&["--name", "other"], &["sleep"]);
     scene.launch(&["--name", "ci-3", "--queue"], &["sleep"]);
-    assert_eq!(place(&scene, "ci-3"), 1);
+    assert_eq!(position(&scene, "ci-3"), 1);
     scene.call_ok(&["stop", "ci-1"]);
     scene.wait_phase("ci-3", "running");
     scene.call_ok(&["stop", "--all"]);
@@ -201,27 +201,27 @@ fn a_queued_foreground_run_outlives_the_daemon() {
     let mut command = scene.run_command(&["--queue", "--name", "x", "-e", "WORD=kept"], &script);
     command.stdin(fs::File::open(&text).expect("it is there"));
     let waiting = Running::start(command);
-    let in_line = |name: &str, place: u64| {
+    let is_queued = |name: &str, position: u64| {
         let sessions = scene.sessions();
-        sessions.iter().any(|it| it["name"] == name && it["queue_position"] == place)
+        sessions.iter().any(|it| it["name"] == name && it["queue_position"] == position)
     };
-    eventually("it waits in line", || in_line("x", 1));
+    eventually("it is queued", || is_queued("x", 1));
     let id = scene.session("x")["id"].clone();
     let behind = scene.start(&["--queue", "--name", "y"], &["exit", "8"]);
-    eventually("another one waits behind it", || in_line("y", 2));
+    eventually("another one waits behind it", || is_queued("y", 2));
     for round in 1..=2 {
         let daemon = scene.daemon().expect("a daemon");
         signal(daemon, "KILL");
         eventually("there is another daemon", || scene.daemon().is_some_and(|pid| pid != daemon));
-        eventually("both are back", || {
+        eventually("both clients have returned", || {
             let back = scene.call_ok(&["events"]).matches("rejoined").count() == 2 * round;
-            back && in_line("x", 1) && in_line("y", 2)
+            back && is_queued("x", 1) && is_queued("y", 2)
         });
     }
     scene.call_ok(&["stop", &first]);
     let ended = waiting.wait();
-    let said = (ended.code, ended.stdout.as_str());
-    assert_eq!(said, (7, "by standard input\nkept\n"), "{ended:?}");
+    let printed = (ended.code, ended.stdout.as_str());
+    assert_eq!(printed, (7, "by standard input\nkept\n"), "{ended:?}");
     assert_eq!(behind.wait().code, 8);
     assert_eq!(scene.session("x")["id"], id, "it is the same session");
     assert_eq!(scene.sessions().len(), 3);
@@ -236,7 +236,7 @@ fn a_queued_client_killed_with_the_daemon_is_dropped() {
     configure(&scene, "daemon.max_live = 1\n");
     let first = scene.launch(&[], &["sleep"]);
     let waiting = scene.start(&["--queue", "--name", "x"], &["sleep"]);
-    eventually("it waits in line", || {
+    eventually("it is queued", || {
         scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_position"] == 1)
     });
     let daemon = scene.daemon().expect("a daemon");
@@ -246,7 +246,7 @@ fn a_queued_client_killed_with_the_daemon_is_dropped() {
     waiting.signal("KILL");
     let _killed = waiting.wait();
     eventually("there is another daemon", || scene.daemon().is_some_and(|pid| pid != daemon));
-    assert_eq!(scene.session("x")["queue_position"], 1, "it may come back");
+    assert_eq!(scene.session("x")["queue_position"], 1, "its client may return");
     faults.set_clock(std::time::Duration::from_secs(60));
     let session = scene.wait_phase("x", "cleaned");
     assert_eq!(session["reason"]["kind"], "client_gone", "{session:#}");
@@ -255,7 +255,7 @@ fn a_queued_client_killed_with_the_daemon_is_dropped() {
     scene.stop_daemon();
 }
 
-/// The same holds for a resume.
+/// A queued resume also keeps its position, streams and session.
 #[test]
 fn a_queued_foreground_resume_outlives_the_daemon() {
     let Some(scene) = scene("daemon.max_live = 1\n") else { return };
@@ -265,11 +265,13 @@ fn a_queued_foreground_resume_outlives_the_daemon() {
     let mut command = scene.kennel(&["resume", "--queue", "x"]);
     command.env("WORD", "kept");
     let waiting = Running::start(command);
-    let in_line = || scene.session("x")["queue_position"] == 1;
-    eventually("it waits in line", in_line);
+    let is_queued = || scene.session("x")["queue_position"] == 1;
+    eventually("it is queued", is_queued);
     let daemon = scene.daemon().expect("a daemon");
     signal(daemon, "KILL");
-    eventually("it is back", || scene.call_ok(&["events"]).contains("rejoined") && in_line());
+    eventually("its client has returned", || {
+        scene.call_ok(&["events"]).contains("rejoined") && is_queued()
+    });
     scene.call_ok(&["stop", &first]);
     let waited = waiting.wait();
     assert_eq!((waited.code, waited.stdout.as_str()), (7, "kept\n"), "{waited:?}");

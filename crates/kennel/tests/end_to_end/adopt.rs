@@ -12,7 +12,7 @@ use kennel_testing::{
 use serde_json::Value;
 
 use crate::config::configure;
-use crate::crash_case::about_terminals;
+use crate::crash_case::about_adoption;
 use crate::launch_and_cancel::scene_with_points;
 
 /// A running program that the scene's user started without Kennel.
@@ -26,8 +26,8 @@ fn own(scene: &Scene, behaviour: &[&str]) -> Running {
 
 fn adopt(scene: &Scene, own: &Running, flags: &[&str]) -> String {
     let pid = own.pid().to_string();
-    let said = scene.call_ok(&[&["adopt"], flags, &[pid.as_str()]].concat());
-    said.trim_end().to_owned()
+    let printed = scene.call_ok(&[&["adopt"], flags, &[pid.as_str()]].concat());
+    printed.trim_end().to_owned()
 }
 
 /// Ends a process that the test started.
@@ -109,10 +109,10 @@ everywhere! {
         let mut own = own(&scene, &["sleep"]);
         let id = adopt(&scene, &own, &["--name", "mine"]);
         let launched = scene.launch_ready(&["--timeout", "0", "--idle", "0", "--silence", "0"], &["sleep"]);
-        let said = scene.call(&["stop", "--all"]);
-        assert_eq!(said.code, 0, "{said:?}");
-        assert!(said.stderr.contains("mine: adopted, not stopped"), "{said:?}");
-        assert!(!said.stdout.contains("mine"), "{said:?}");
+        let printed = scene.call(&["stop", "--all"]);
+        assert_eq!(printed.code, 0, "{printed:?}");
+        assert!(printed.stderr.contains("mine: adopted, not stopped"), "{printed:?}");
+        assert!(!printed.stdout.contains("mine"), "{printed:?}");
         scene.wait_phase(&launched, "cleaned");
         scene.call_ok(&["strays", "--end"]);
         scene.call_ok(&["prune"]);
@@ -145,13 +145,13 @@ everywhere! {
         let id = adopt(&scene, &own, &["--name", "mine"]);
         let bystander = self::own(&scene, &["sleep"]);
         let other = adopt(&scene, &bystander, &[]);
-        let said = scene.call_ok(&["stop", "--grace", "5s", "mine"]);
-        assert!(said.contains("mine: stopped"), "{said}");
+        let printed = scene.call_ok(&["stop", "--grace", "5s", "mine"]);
+        assert!(printed.contains("mine: stopped"), "{printed}");
         let ended = own.wait_without_output();
         assert_ne!(ended, 0);
         let over = scene.session(&id);
         assert_eq!((&over["phase"], &over["reason"]["kind"]), (&"cleaned".into(), &"stopped".into()));
-        assert!(children.iter().all(|pid| alive(*pid)), "what it started is not Kennel's");
+        assert!(children.iter().all(|pid| alive(*pid)), "its children do not belong to the session");
         children.into_iter().for_each(|pid| signal(pid, "KILL"));
         assert_eq!(scene.session(&other)["phase"], "running");
         assert!(alive(bystander.pid()));
@@ -226,9 +226,9 @@ everywhere! {
         assert!(resumed.stderr.contains("which Kennel can't launch"), "{resumed:?}");
         scene.call_ok(&["signal", "mine", "STOP"]);
         let state = || scene.all_processes().into_iter().find(|it| it.pid == own.pid());
-        eventually("it stands still", || state().is_some_and(|it| it.state == 'T'));
+        eventually("it is suspended", || state().is_some_and(|it| it.state == 'T'));
         scene.call_ok(&["stop", "mine"]);
-        assert_eq!(own.wait().code, -15, "it was woken to hear it");
+        assert_eq!(own.wait().code, -15, "it was continued and got TERM");
         assert_eq!(scene.session(&id)["reason"]["kind"], "stopped");
         scene.stop_daemon();
     }
@@ -291,7 +291,7 @@ everywhere! {
             scene.fake_agent()
         );
         let id = scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", &script]);
-        eventually("it has asked twice", || scene.output(&id).contains("\nready"));
+        eventually("it has called adopt twice", || scene.output(&id).contains("\nready"));
         let output = scene.output(&id);
         assert!(output.contains("first 1") && output.contains("second 1"), "{output}");
         assert_eq!(output.matches(&format!("inside session {id}")).count(), 2, "{output}");
@@ -355,7 +355,7 @@ fn another_users_process_is_refused() {
 /// The daemon is killed at each step; the caller gets one session, which Kennel follows to its end.
 #[test]
 fn it_is_adopted_once_wherever_the_daemon_is_killed() {
-    for point in about_terminals() {
+    for point in about_adoption() {
         let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
         scene.call_ok(&["daemon", "start"]);
         let own = own(&scene, &["sleep"]);
@@ -363,17 +363,17 @@ fn it_is_adopted_once_wherever_the_daemon_is_killed() {
         let stops = ["daemon.adopted.end", "daemon.adopted.ended"].contains(&point);
         let id = stops.then(|| adopt(&scene, &own, &[]));
         faults.arm(point);
-        let act = match &id {
+        let command = match &id {
             Some(id) => ["stop", id.as_str()],
             None => ["adopt", pid.as_str()],
         };
-        let acting = Running::start(scene.kennel(&act));
+        let running = Running::start(scene.kennel(&command));
         let held = faults.wait_reached(point, Duration::from_secs(20));
         let held = held.unwrap_or_else(|| panic!("no process passes {point}"));
         signal(held, "KILL");
         faults.disarm(point);
-        let acted = acting.wait();
-        assert_eq!(acted.code, 0, "{point}: {acted:?}");
+        let ended = running.wait();
+        assert_eq!(ended.code, 0, "{point}: {ended:?}");
         let sessions = scene.sessions();
         assert_eq!(sessions.len(), 1, "{point}: {sessions:#?}");
         if !stops {
@@ -387,9 +387,9 @@ fn it_is_adopted_once_wherever_the_daemon_is_killed() {
     }
 }
 
-/// The daemon and the adopted process are gone, and another process has its pid. This runs in its own pid namespace,
-/// where no other process takes pids.
-const NUMBER_BECOMES_ANOTHERS: &str = r#"
+/// The daemon and the adopted process are gone, and another process has its pid. This runs in its
+/// own pid namespace, where no other process takes pids.
+const PID_IS_REUSED: &str = r#"
     sleep 300 &
     own=$!
     $KENNEL adopt --name x $own >/dev/null
@@ -412,9 +412,9 @@ const NUMBER_BECOMES_ANOTHERS: &str = r#"
 #[test]
 fn another_process_with_its_pid_is_not_adopted() {
     let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
-    let ended = crate::identity::in_container(&scene, NUMBER_BECOMES_ANOTHERS);
+    let ended = crate::identity::in_container(&scene, PID_IS_REUSED);
     if ended.stdout.contains("another number") {
-        return skip("a reused pid", "no process with a given number can be had here");
+        return skip("a reused pid", "can't create a process with a given pid here");
     }
     assert!(ended.stdout.contains("survived"), "{ended:?}\n{}", scene.logs());
     assert!(
@@ -440,7 +440,7 @@ fn after_a_reboot_it_is_gone() {
     let over = scene.wait_phase(&id, "cleaned");
     assert_eq!(over["reason"]["kind"], "rebooted", "{over:#}");
     assert_eq!(over["exit"]["kind"], "unknown", "{over:#}");
-    assert!(!own.has_ended(), "it was none of ours any more");
+    assert!(!own.has_ended(), "it no longer belongs to a session");
     let again = adopt(&scene, &own, &[]);
     assert_ne!(again, id);
     end(own);
@@ -448,7 +448,7 @@ fn after_a_reboot_it_is_gone() {
     scene.stop_daemon();
 }
 
-/// The socket is enough.
+/// A client without the `kennel` program can adopt a process.
 #[test]
 fn it_can_be_adopted_over_the_socket() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
@@ -477,7 +477,10 @@ fn it_can_be_adopted_over_the_socket() {
 #[test]
 fn its_status_is_known_although_its_parent_reaps_it_late() {
     if !kennel_sys::pidfd::tells_more() {
-        skip("the status of one that is reaped late", "the kernel tells its parent only");
+        skip(
+            "the status of a process that is reaped late",
+            "the kernel reports it only to the parent",
+        );
         return;
     }
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };

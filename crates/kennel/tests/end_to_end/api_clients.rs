@@ -76,8 +76,8 @@ fn a_session_whose_client_vanishes_is_owned_or_never_started() {
         let mut request = named(&scene, &format!("b4-{round}"), &["sleep"]);
         request.spec.tethered = tethered;
         drop(kennel.send("POST", "/v1/sessions", Some(&request), Patience::Endless).expect("sent"));
-        // A repeated request returns the same session or creates the first one, never a second. A session tied to
-        // the first client has ended with it.
+        // A repeated request returns the same session or creates the first one, never a second. A
+        // session tied to the first client has ended with it.
         let again = kennel.create(&request, Until::Started).expect("an answer");
         let alike =
             all(&kennel).into_iter().filter(|session| session.name == request.spec.name).count();
@@ -101,10 +101,10 @@ fn a_stop_completes_without_its_client() {
     let session = kennel
         .create(&named(&scene, "deaf", &["ignore-term", "3"]), Until::Started)
         .expect("a session");
-    let wish =
+    let stop =
         StopRequest { grace_ms: Some(200), by: "a program".to_owned(), ..StopRequest::default() };
     let path = session_path(&session.id, "/stop");
-    let asked = kennel.send("POST", &path, Some(&wish), Patience::Endless).expect("sent");
+    let asked = kennel.send("POST", &path, Some(&stop), Patience::Endless).expect("sent");
     eventually("the stop is under way", || {
         kennel.session(&session.id).is_ok_and(|session| session.phase == Phase::Stopping)
     });
@@ -142,7 +142,7 @@ fn of_fifty_concurrent_programs_ten_get_a_session_and_the_others_a_reason() {
             "{problem:?}"
         );
     }
-    assert_eq!(all(&kennel).len(), LIMIT, "nothing was made for the others");
+    assert_eq!(all(&kennel).len(), LIMIT, "nothing was created for the others");
     scene.stop_daemon();
     scene.assert_nothing_left_soon();
 }

@@ -1,4 +1,4 @@
-//! Every endpoint of the API is used once, as its description says.
+//! Every endpoint of the API is used once, as its description specifies.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -61,8 +61,8 @@ impl RecordingClient {
         self.ask("POST", target, body)
     }
 
-    /// For a response without a body.
-    fn tell(&self, method: &str, target: &str, body: &Value) {
+    /// Sends a request whose response has no body.
+    fn send_only(&self, method: &str, target: &str, body: &Value) {
         self.note(method, target);
         let body = (!body.is_null()).then_some(body);
         let sent = self.kennel.send(method, target, body, Patience::Endless).expect("sent");
@@ -95,7 +95,7 @@ fn sessions(kennel: &RecordingClient, scene: &Scene) {
     assert!(kennel.get("/v1/sessions/one/usage")["usage"]["processes"].as_u64() > Some(0));
     assert_eq!(kennel.get("/v1/usage")[0]["id"], session["id"]);
     assert_eq!(kennel.get("/v1/sessions/one/usage/history")["id"], session["id"]);
-    kennel.tell("POST", "/v1/sessions/one/signal", &json!({"signal": 10}));
+    kennel.send_only("POST", "/v1/sessions/one/signal", &json!({"signal": 10}));
     let over = kennel.get("/v1/sessions/one/wait");
     assert_eq!(over["exit_code"], 138, "{over:#}");
     let resumed = kennel.post("/v1/sessions/one/resume", &json!({"env": env}));
@@ -107,11 +107,11 @@ fn sessions(kennel: &RecordingClient, scene: &Scene) {
     reading["stdin"] = json!("pipe");
     reading["name"] = json!("two");
     kennel.post("/v1/sessions", &reading);
-    kennel.tell("POST", "/v1/sessions/two/input", &json!({"hex": "68690a"}));
+    kennel.send_only("POST", "/v1/sessions/two/input", &json!({"hex": "68690a"}));
     assert_eq!(kennel.get("/v1/sessions/two/wait")["exit_code"], 0);
     let would = kennel.get("/v1/prune?older_than_ms=0");
     assert_eq!(would["removed"].as_array().expect("ids").len(), 3, "{would:#}");
-    kennel.tell("DELETE", &format!("/v1/sessions/{id}"), &Value::Null);
+    kennel.send_only("DELETE", &format!("/v1/sessions/{id}"), &Value::Null);
     let pruned = kennel.post("/v1/prune", &json!({}));
     assert!(!pruned["removed"].as_array().expect("ids").is_empty(), "{pruned:#}");
     assert_eq!(kennel.get("/v1/strays"), json!({"strays": [], "outside": []}));
@@ -131,8 +131,8 @@ fn members(kennel: &RecordingClient, ask_scene: &AskScene) {
     let of =
         |what: &str| format!("/v1/sessions/{}{what}", asked["session"].as_str().expect("an id"));
     assert_eq!(kennel.get(&of("/answer?wait=true"))["answer"], "done");
-    kennel.tell("GET", &of("/output?format=raw"), &Value::Null);
-    kennel.tell("DELETE", "/v1/members/ann?force=true&by=a%20test", &Value::Null);
+    kennel.send_only("GET", &of("/output?format=raw"), &Value::Null);
+    kennel.send_only("DELETE", "/v1/members/ann?force=true&by=a%20test", &Value::Null);
 }
 
 fn plans(kennel: &RecordingClient, ask_scene: &AskScene) {
@@ -160,7 +160,7 @@ fn plans(kennel: &RecordingClient, ask_scene: &AskScene) {
 }
 
 /// Endpoints that need the socket.
-const AT_SOCKET: &[&str] =
+const SOCKET_ONLY: &[&str] =
     &["listen", "makeLink", "getToken", "listTokens", "addToken", "revokeToken", "rotateToken"];
 
 fn access(kennel: &RecordingClient) {
@@ -179,7 +179,7 @@ fn access(kennel: &RecordingClient) {
 }
 
 /// Endpoints that other tests cover, with the reason.
-const ELSEWHERE: &[&str] = &[
+const TESTED_ELSEWHERE: &[&str] = &[
     // They end or change the daemon: see shutdown.rs.
     "stopDaemon",
     "replaceDaemon",
@@ -197,7 +197,7 @@ const ELSEWHERE: &[&str] = &[
     "getWorktreeLosses",
 ];
 
-fn every_place(ask_scene: &AskScene, kennel: Client, at_socket: bool) {
+fn use_every_endpoint(ask_scene: &AskScene, kennel: Client, at_socket: bool) {
     let kennel = RecordingClient::new(kennel);
     kennel.note("GET", "/v1/openapi.json");
     let daemon = kennel.get("/v1/daemon");
@@ -216,12 +216,12 @@ fn every_place(ask_scene: &AskScene, kennel: Client, at_socket: bool) {
     assert!(
         kennel.get("/v1/doctor")["pen"].is_object() || kennel.get("/v1/doctor")["pen"].is_string()
     );
-    kennel.tell("GET", "/healthz", &Value::Null);
-    kennel.tell("GET", "/metrics", &Value::Null);
+    kennel.send_only("GET", "/healthz", &Value::Null);
+    kennel.send_only("GET", "/metrics", &Value::Null);
     if at_socket {
         access(&kennel);
     }
-    let left = ELSEWHERE.iter().chain(if at_socket { &[] } else { AT_SOCKET });
+    let left = TESTED_ELSEWHERE.iter().chain(if at_socket { &[] } else { SOCKET_ONLY });
     let left: BTreeSet<_> = left.map(ToString::to_string).collect();
     assert_eq!(kennel.unused(), left);
     ask_scene.scene.assert_nothing_left_soon();
@@ -231,7 +231,7 @@ fn every_place(ask_scene: &AskScene, kennel: Client, at_socket: bool) {
 fn every_endpoint_works_over_the_socket() {
     let Some(ask_scene) = AskScene::new(Who::Root, Pen::Subtree, &["ok done"]) else { return };
     ask_scene.scene.call_ok(&["daemon", "start"]);
-    every_place(&ask_scene, kennel_of(&ask_scene.scene), true);
+    use_every_endpoint(&ask_scene, kennel_of(&ask_scene.scene), true);
     ask_scene.scene.stop_daemon();
 }
 
@@ -244,7 +244,11 @@ fn every_endpoint_works_over_tcp() {
     let daemon = kennel.daemon().expect("a daemon");
     let address = daemon.listen.expect("it listens").address;
     let token = token["secret"].as_str().expect("a secret").to_owned();
-    every_place(&ask_scene, Client::at_port(address.parse().expect("an address"), token), false);
+    use_every_endpoint(
+        &ask_scene,
+        Client::at_port(address.parse().expect("an address"), token),
+        false,
+    );
     ask_scene.scene.stop_daemon();
 }
 

@@ -356,7 +356,7 @@ fn the_daemon_is_ready_while_the_register_accepts_writes() {
     assert_eq!(ready["checks"][0]["passed"], false, "{ready:#}");
     assert!(ready["checks"][0]["why"].as_str().is_some_and(|why| !why.is_empty()), "{ready:#}");
     assert_eq!(ready["checks"][1]["passed"], true, "{ready:#}");
-    assert_eq!(get(&scene, "/healthz").0, 200, "it answers all the same");
+    assert_eq!(get(&scene, "/healthz").0, 200, "it still answers");
     fs::rename(&away, &path).expect("brought back");
     assert_eq!(get_json(&scene, "/readyz").1["ready"], true);
     scene.stop_daemon();
@@ -465,7 +465,9 @@ fn usage_is_reported_for_one_session_and_for_all() {
         let all = all.as_array().expect("a list").clone();
         all.iter().map(|it| it["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
     };
-    eventually("both are told", || ids(&get_json(&scene, "/v1/usage").1) == [&*first, &*second]);
+    eventually("both are reported", || {
+        ids(&get_json(&scene, "/v1/usage").1) == [&*first, &*second]
+    });
     let (_, all) = get_json(&scene, "/v1/usage");
     assert_eq!(all[1]["usage"]["processes"], 1, "{all:#}");
     // From the first request on, usage is sampled.
@@ -483,9 +485,9 @@ fn usage_is_reported_for_one_session_and_for_all() {
     assert_eq!(last[0]["history"].as_array().map(Vec::len), Some(2), "{last:#}");
     assert!(history("/v1/usage")[0].get("history").is_none());
     assert_eq!(get_json(&scene, "/v1/usage?histories=2").0, 422);
-    assert_eq!(get_json(&scene, "/v1/sessions/nobody/usage/history").0, 404);
-    let (status, nobody) = get_json(&scene, "/v1/sessions/nobody/usage");
-    assert_eq!((status, &nobody["code"]), (404, &"not_found".into()), "{nobody:#}");
+    assert_eq!(get_json(&scene, "/v1/sessions/unknown/usage/history").0, 404);
+    let (status, unknown) = get_json(&scene, "/v1/sessions/unknown/usage");
+    assert_eq!((status, &unknown["code"]), (404, &"not_found".into()), "{unknown:#}");
     scene.call_ok(&["stop", "x"]);
     let (status, over) = get_json(&scene, &format!("/v1/sessions/{first}/usage"));
     assert_eq!((status, &over["usage"]), (200, &Value::Null), "{over:#}");

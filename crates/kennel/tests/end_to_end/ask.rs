@@ -129,7 +129,8 @@ fn a_member_continues_its_conversation() {
     }
 }
 
-/// M2: if the provider reports that the conversation does not exist, one more launch runs without it.
+/// M2: if the provider reports that the conversation does not exist, one more launch runs without
+/// it.
 #[test]
 fn a_missing_conversation_costs_one_fresh_launch() {
     let Some(ask_scene) = AskScene::new(Who::Other, Pen::Subtree, &["ok one", "stale", "ok new"])
@@ -327,7 +328,7 @@ fn a_prompt_outlives_its_daemon() {
     assert_eq!(early.code, 1, "{early:?}");
     let daemon = ask_scene.scene.daemon().expect("a daemon");
     signal(daemon, "KILL");
-    eventually("another one comes", || ask_scene.scene.daemon().is_some_and(|pid| pid != daemon));
+    eventually("another daemon runs", || ask_scene.scene.daemon().is_some_and(|pid| pid != daemon));
     assert_eq!(ask_scene.member("anna")["busy_with"], id.as_str());
     ask_scene.scene.call_ok(&["stop", &id]);
     let reported = ask_scene.scene.call(&["answer", &id]);
@@ -361,7 +362,8 @@ fn a_verdict_survives_a_daemon_crash() {
     }
 }
 
-/// Yard and daemon die during the pause. The environment is lost, so the prompt is not retried and the record says so.
+/// Yard and daemon die during the pause. The environment is lost, so the prompt is not retried, and
+/// an event records that.
 #[test]
 fn without_its_environment_a_prompt_is_not_retried() {
     let Some(ask_scene) = AskScene::new(Who::Other, Pen::Subtree, &["overloaded"]) else { return };

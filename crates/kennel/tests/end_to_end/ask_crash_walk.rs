@@ -1,5 +1,6 @@
-//! S1 for prompts: the daemon is killed at every step of an attempt, its verdict, the next attempt and a queued turn.
-//! Every prompt runs exactly as often as it should, is judged once and counted once.
+//! S1 for prompts: the daemon is killed at every step of an attempt, its verdict, the next attempt
+//! and a queued turn. Every prompt runs exactly as often as it should, is judged once and counted
+//! once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
@@ -37,7 +38,7 @@ fn answer(ask_scene: &AskScene, id: &str) -> Value {
 }
 
 /// One prompt is retried while another one is queued.
-fn tell(ask_scene: &AskScene, faults: &Faults, point: &str) {
+fn run_case(ask_scene: &AskScene, faults: &Faults, point: &str) {
     ask_scene.add("anna");
     faults.arm(point);
     let ask = |key: &str| {
@@ -78,7 +79,7 @@ fn walk(who: Who, pen: Pen) {
     for point in points() {
         let Some((scene, faults)) = scene_with_points(who, pen) else { return };
         let ask_scene = AskScene::in_scene(scene, &["overloaded", "ok one", "ok two"]);
-        let reported = catch_unwind(AssertUnwindSafe(|| tell(&ask_scene, &faults, point)));
+        let reported = catch_unwind(AssertUnwindSafe(|| run_case(&ask_scene, &faults, point)));
         if let Err(panic) = reported {
             eprintln!("*** {point}\n{:?}\n{}", ask_scene.log(), ask_scene.scene.logs());
             resume_unwind(panic);

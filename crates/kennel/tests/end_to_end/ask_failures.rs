@@ -1,5 +1,5 @@
-//! Failures that other systems had: prompts that crash, are retried, cancelled, doubled or killed are launched
-//! exactly as often as they should be, and leave nothing.
+//! Failures that other systems had: prompts that crash, are retried, cancelled, doubled or killed
+//! are launched exactly as often as they should be, and leave nothing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ use crate::ask::AskScene;
 use crate::crash_case::Victims;
 use crate::resource_baseline::{Held, held};
 
-/// How many prompts fail. If one kind in six leaked a descriptor, folder or process, fifty would remain.
+/// How many prompts fail. If one kind in six leaked a descriptor, folder or process, fifty would
+/// remain.
 const MANY: usize = 300;
 /// How many members run at the same time.
 const MEMBERS: usize = 10;
@@ -115,7 +116,8 @@ impl<'a> ScriptedMember<'a> {
         let ended = asked.wait();
         let (codes, launches) = failure.outcome();
         assert!(codes.contains(&ended.code), "{failure:?}: {ended:?}");
-        // (No client has waited for the end of an orphaned prompt: the next one waits in the queue.)
+        // (No client has waited for the end of an orphaned prompt: the next one waits in the
+        // queue.)
         let more = self.starts() - before;
         assert!(launches.contains(&more), "{failure:?}: launched {more} times");
     }
@@ -186,7 +188,8 @@ impl AskScene {
     }
 }
 
-/// Several failures on one member, one after the other: each costs exactly the launches that it should.
+/// Several failures on one member, one after the other: each costs exactly the launches that it
+/// should.
 #[test]
 fn stale_killed_overloaded_and_doubled_prompts_cost_their_launches() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
@@ -208,7 +211,7 @@ fn stale_killed_overloaded_and_doubled_prompts_cost_their_launches() {
         assert_eq!(ask_scene.ask(&["anna", "--retries", "3", "go on"]).stdout, "three\n");
         // Four at once: one runs.
         let mut four: Vec<_> = (0..4).map(|_| ask_scene.start(&["anna", "go on"])).collect();
-        eventually("three are told", || {
+        eventually("three are answered", || {
             four.iter_mut().filter_map(|ask| ask.has_ended().then_some(())).count() == 3
         });
         ask_scene.kill_the_agent(7);
@@ -285,7 +288,8 @@ fn a_cancel_ends_what_a_crashed_agent_has_left() {
     }
 }
 
-/// S12: the launch was granted, then daemon and keeper die. It may have run, so it is never retried.
+/// S12: the launch was granted, then daemon and keeper die. It may have run, so it is never
+/// retried.
 #[test]
 fn a_prompt_that_may_have_run_is_not_retried() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {

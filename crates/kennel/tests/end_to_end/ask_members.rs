@@ -8,7 +8,8 @@ use kennel_testing::{Pen, Who, alive, eventually};
 use crate::ask::AskScene;
 use crate::supervisor_death::kill_all;
 
-/// Leftovers that can't be removed delay neither the verdict nor the member's removal, and are reported.
+/// Leftovers that can't be removed delay neither the verdict nor the member's removal, and are
+/// reported.
 #[test]
 fn a_prompt_with_leftovers_gets_its_verdict_and_frees_its_member() {
     let Some(ask_scene) = AskScene::new(Who::Other, Pen::Subtree, &["hang"]) else { return };
@@ -35,7 +36,7 @@ fn a_prompt_with_leftovers_gets_its_verdict_and_frees_its_member() {
     ask_scene.end();
 }
 
-/// Kennel does not wait for the end of a lost prompt: the answer says what to do.
+/// Kennel does not wait for the end of a lost prompt: the error names the command to use.
 #[test]
 fn a_member_with_a_lost_prompt_is_removed_after_forget() {
     let Some(ask_scene) = AskScene::new(Who::Other, Pen::Subtree, &["leak hang"]) else { return };
@@ -69,7 +70,9 @@ fn an_agent_that_has_reported_its_result_is_killed_at_once() {
         ask_scene.wait_launches(1);
         let id = ask_scene.scene.sessions()[0]["id"].as_str().expect("an id").to_owned();
         if script != "hang" {
-            eventually("it has told", || ask_scene.scene.output(&id).contains("\"result\""));
+            eventually("it has printed its result", || {
+                ask_scene.scene.output(&id).contains("\"result\"")
+            });
         }
         let stop = ask_scene.scene.call(&["stop", &id]);
         assert_eq!(stop.code, 0, "{stop:?}");
@@ -90,7 +93,7 @@ fn a_member_with_a_queued_prompt_is_removed_only_with_that_prompt() {
     let first = ask_scene.start(&["anna", "one"]);
     ask_scene.wait_launches(1);
     let second = ask_scene.start(&["--queue", "anna", "two"]);
-    eventually("it is in line", || ask_scene.member("anna")["waiting"] == 1);
+    eventually("it is queued", || ask_scene.member("anna")["waiting"] == 1);
     let refused = ask_scene.scene.call(&["member", "rm", "anna"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     ask_scene.scene.call_ok(&["member", "rm", "--force", "anna"]);
@@ -99,8 +102,8 @@ fn a_member_with_a_queued_prompt_is_removed_only_with_that_prompt() {
     ask_scene.end();
 }
 
-/// A repeated request gets the first answer, even if the member was removed or replaced since. A different prompt is
-/// refused as before, and so is a new one to a missing member.
+/// A repeated request gets the first answer, even if the member was removed or replaced since. A
+/// different prompt is refused as before, and so is a new one to a missing member.
 #[test]
 fn a_key_stays_valid_after_its_member_is_gone() {
     let Some(ask_scene) = AskScene::new(Who::Other, Pen::Subtree, &["ok one", "ok two"]) else {

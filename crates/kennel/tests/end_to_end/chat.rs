@@ -28,7 +28,7 @@ impl AskScene {
     }
 
     /// Starts a detached chat and returns its id when it runs.
-    fn leave(&self, args: &[&str]) -> String {
+    fn start_detached(&self, args: &[&str]) -> String {
         let before = self.launches().len();
         let reported = self.call_chat(&[&["-d"], args].concat());
         assert_eq!(reported.code, 0, "{reported:?}");
@@ -51,8 +51,9 @@ impl AskScene {
     }
 }
 
-/// A chat continues the member's conversation on a terminal, can be detached and attached again, ends with the agent's
-/// code, and leaves nothing. The member is busy until then and keeps its conversation.
+/// A chat continues the member's conversation on a terminal, can be detached and attached again,
+/// ends with the agent's code, and leaves nothing. The member is busy until then and keeps its
+/// conversation.
 #[test]
 fn a_chat_continues_the_members_conversation() {
     for (who, pen) in CASES {
@@ -86,7 +87,7 @@ fn a_chat_continues_the_members_conversation() {
         ask_scene.assert_all_gone();
         let member = ask_scene.member("anna");
         assert_eq!((&member["busy_with"], &member["attempts"]), (&Value::Null, &1.into()));
-        assert_eq!(ask_scene.annas_conversation(), id, "it is as it was");
+        assert_eq!(ask_scene.annas_conversation(), id, "it is unchanged");
         assert_eq!(ask_scene.ask(&["anna", "and now?"]).stdout, "two\n");
         assert_eq!(ask_scene.launches(), ["fresh", &id, &id]);
         ask_scene.end();
@@ -105,7 +106,7 @@ fn nothing_is_left_of_a_chat() {
         let _killed = chat.wait_without_output();
         eventually("the member is free", || ask_scene.member("anna")["busy_with"].is_null());
         ask_scene.assert_all_gone();
-        let id = ask_scene.leave(&["anna"]);
+        let id = ask_scene.start_detached(&["anna"]);
         assert!(ask_scene.scene.call_ok(&["stop", &id]).contains("stopped"));
         ask_scene.assert_all_gone();
         assert!(ask_scene.member("anna")["busy_with"].is_null());
@@ -120,13 +121,13 @@ fn a_chat_keeps_its_member_busy() {
         return;
     };
     ask_scene.add("anna");
-    let chat = ask_scene.leave(&["anna"]);
+    let chat = ask_scene.start_detached(&["anna"]);
     let waiting = ask_scene.start(&["--queue", "anna", "hello"]);
     eventually("it waits", || ask_scene.member("anna")["waiting"] == 1);
     assert_eq!(ask_scene.scene.call(&["member", "rm", "anna"]).code, 1);
     ask_scene.scene.call_ok(&["stop", &chat]);
     assert_eq!(waiting.wait().stdout, "at last\n");
-    let chat = ask_scene.leave(&["anna"]);
+    let chat = ask_scene.start_detached(&["anna"]);
     ask_scene.scene.call_ok(&["member", "rm", "--force", "anna"]);
     assert_eq!(ask_scene.scene.session(&chat)["phase"], "cleaned");
     ask_scene.assert_all_gone();
@@ -138,7 +139,7 @@ fn a_chat_keeps_its_member_busy() {
 fn a_chat_outlives_its_daemon() {
     let Some(ask_scene) = AskScene::new(Who::Other, Pen::Subtree, &["-"]) else { return };
     ask_scene.add("anna");
-    let chat = ask_scene.leave(&["anna"]);
+    let chat = ask_scene.start_detached(&["anna"]);
     let daemon = ask_scene.scene.daemon().expect("a daemon");
     kennel_testing::signal(daemon, "KILL");
     eventually("another daemon has it", || ask_scene.member("anna")["busy_with"] == chat.as_str());
@@ -146,7 +147,7 @@ fn a_chat_outlives_its_daemon() {
     assert!(reported.stderr.contains("is busy with session"), "{reported:?}");
     ask_scene.scene.call_ok(&["stop", &chat]);
     ask_scene.assert_all_gone();
-    assert_eq!(ask_scene.events("judged").len(), 0, "nobody judges a chat");
+    assert_eq!(ask_scene.events("judged").len(), 0, "a chat is not judged");
     ask_scene.end();
 }
 
@@ -168,7 +169,7 @@ fn invalid_chats_are_refused() {
         assert!(reported.stderr.contains(words), "{args:?}: {reported:?}");
     }
     assert_eq!(ask_scene.launches().len(), 0);
-    let id = ask_scene.leave(&["--agent", "claude"]);
+    let id = ask_scene.start_detached(&["--agent", "claude"]);
     ask_scene.scene.call_ok(&["stop", &id]);
     for (verb, words) in [("resume", "is a chat"), ("answer", "is not a prompt")] {
         let reported = ask_scene.scene.call(&[verb, &id]);
@@ -182,7 +183,8 @@ fn invalid_chats_are_refused() {
     ask_scene.end();
 }
 
-/// The daemon is killed while it launches a chat: it starts once or not at all, and the member's state is correct.
+/// The daemon is killed while it launches a chat: it starts once or not at all, and the member's
+/// state is correct.
 #[test]
 fn a_daemon_crash_during_a_chat_launch_leaves_one_or_none() {
     for point in ["daemon.launch.admitted", "daemon.launch.born", "daemon.launch.granted"] {

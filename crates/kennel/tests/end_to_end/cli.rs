@@ -189,9 +189,9 @@ fn text_and_signals_reach_a_session() {
     let mut piped = Running::start(piped);
     piped.stdin().expect("piped").write_all(b"from a pipe\n").expect("written");
     assert_eq!(piped.wait().code, 0);
-    eventually("all came back", || scene.output(&id) == "hello world\nfrom a pipe\n");
+    eventually("all input was echoed", || scene.output(&id) == "hello world\nfrom a pipe\n");
     scene.call_ok(&["send", "--eof", "x"]);
-    assert_eq!(scene.call(&["wait", "x"]).code, 0, "the end of its input ended it");
+    assert_eq!(scene.call(&["wait", "x"]).code, 0, "it ended with its input");
     let late = scene.call(&["send", "x", "late"]);
     assert_eq!(late.code, 1, "{late:?}");
     let deaf = scene.launch_ready(&["--name", "deaf"], &["sleep"]);
@@ -200,7 +200,7 @@ fn text_and_signals_reach_a_session() {
     scene.call_ok(&["signal", "deaf", "USR1"]);
     assert_eq!(scene.call(&["wait", &deaf]).code, 128 + 10);
     let session = scene.session("deaf");
-    assert_eq!(session["wanted"], "running", "a signal is no wish for the end: {session:#}");
+    assert_eq!(session["wanted"], "running", "a signal is not a stop request: {session:#}");
     assert_eq!(scene.call(&["signal", "deaf", "NONSENSE"]).code, 201);
     scene.stop_daemon();
 }
@@ -217,10 +217,10 @@ fn events_show_what_happened_and_the_caller() {
     scene.call_ok(&["stop", "x"]);
     let (mut kinds, mut last, mut by) = (Vec::new(), 0, None);
     while kinds.last().is_none_or(|kind| kind != "cleaned") {
-        let line = lines.next().expect("it goes on").expect("a line");
+        let line = lines.next().expect("it continues").expect("a line");
         let event: Value = serde_json::from_str(&line).expect("JSON");
         let number = event["seq"].as_u64().expect("a number");
-        assert!(number > last, "{number} after {last}: none twice");
+        assert!(number > last, "{number} after {last}: no event is repeated");
         last = number;
         let kind = event["kind"].as_str().expect("a kind").to_owned();
         if kind == "wanted_stopped" {
@@ -235,7 +235,7 @@ fn events_show_what_happened_and_the_caller() {
     for kind in ["reserved", "running", "adopted", "wanted_stopped", "reaped", "cleaned"] {
         assert!(kinds.iter().any(|other| other == kind), "{kind} in {kinds:?}");
     }
-    assert!(by.is_some_and(|by| by.contains("kennel stop")), "who asked");
+    assert!(by.is_some_and(|by| by.contains("kennel stop")), "the event names the caller");
     let of_one = scene.call_ok(&["events", "--session", "x"]);
     assert!(of_one.lines().all(|line| line.contains(&id)), "{of_one}");
     let later = scene.call_ok(&["events", "--since", &last.to_string()]);
@@ -254,7 +254,7 @@ fn ended_sessions_are_removed_and_live_ones_are_not() {
     let refused = scene.call(&["rm", "live", &over[0]]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.stderr.contains("has not ended"), "{refused:?}");
-    assert_eq!(refused.stdout, format!("{}\n", over[0]), "one that fails keeps no other");
+    assert_eq!(refused.stdout, format!("{}\n", over[0]), "a failure does not affect the others");
     assert!(!scene.session_folder(&over[0]).exists());
     assert_eq!(scene.call_ok(&["prune", "--older-than", "1h"]), "");
     let pruned = scene.call_ok(&["prune"]);
@@ -303,7 +303,7 @@ fn the_daemon_reports_its_status() {
     let Some(scene) = scene() else { return };
     let none = scene.call(&["daemon", "status", "--json"]);
     assert_eq!(none.code, 1, "{none:?}");
-    assert_eq!(scene.yard(), None, "a question starts nothing");
+    assert_eq!(scene.yard(), None, "a status request starts nothing");
     scene.call_ok(&["daemon", "start"]);
     let status = scene.call_json(&["daemon", "status", "--json"]);
     assert_eq!(status["pid"], scene.daemon().expect("a daemon"));
@@ -319,9 +319,9 @@ fn the_daemon_reports_its_status() {
     scene.call_ok(&["daemon", "restart"]);
     assert_ne!(scene.call_json(&["daemon", "status", "--json"])["pid"], status["pid"]);
     assert_eq!(scene.session(&id)["phase"], "running");
-    let said = scene.call_ok(&["daemon", "stop"]);
-    assert!(said.contains("x: stopped in") && said.contains("143 (TERM)"), "{said}");
-    eventually("both have left", || scene.all_processes().is_empty());
+    let printed = scene.call_ok(&["daemon", "stop"]);
+    assert!(printed.contains("x: stopped in") && printed.contains("143 (TERM)"), "{printed}");
+    eventually("both have exited", || scene.all_processes().is_empty());
     scene.stop_daemon();
 }
 
@@ -517,14 +517,14 @@ fn a_daemon_whose_sockets_were_deleted_can_be_reached_again() {
                 Some(away) => fs::rename(&socket, away).expect("it was there"),
             }
             assert_eq!(scene.session("x")["phase"], "running");
-            eventually("it is made again", || socket.exists());
+            eventually("it is recreated", || socket.exists());
             let run = scene.run(&[], &["exit", "3"]);
             assert_eq!(run.code, 3, "{run:?}");
         }
     }
     assert_eq!(scene.daemon(), Some(daemon), "it is still the same");
     scene.call_ok(&["stop", &id]);
-    assert_eq!(waiting.wait().code, 143, "who waited has heard of it");
+    assert_eq!(waiting.wait().code, 143, "the waiting client is answered");
     scene.stop_daemon();
     assert!(!scene.kennel_home().join("kennel.sock").exists(), "none is left");
 }

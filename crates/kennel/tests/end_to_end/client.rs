@@ -16,7 +16,7 @@ fn scene() -> Option<Scene> {
 
 pub(crate) fn request(scene: &Scene, argv: &[&str]) -> CreateRequest {
     let cwd = scene.path("work");
-    let usual = CreateRequest::with_defaults();
+    let defaults = CreateRequest::with_defaults();
     CreateRequest {
         argv: argv.iter().map(|word| OsText::from(*word)).collect(),
         env: Environment(vec![
@@ -24,8 +24,8 @@ pub(crate) fn request(scene: &Scene, argv: &[&str]) -> CreateRequest {
             (OsText::from("FAKE_AGENT_PIDS"), OsText::from(scene.path("work/pids").as_os_str())),
         ]),
         cwd: OsText::from(cwd.as_os_str()),
-        spec: SessionSpec { pen: kennel_types::PenKind::Subtree, ..usual.spec.clone() },
-        ..usual
+        spec: SessionSpec { pen: kennel_types::PenKind::Subtree, ..defaults.spec.clone() },
+        ..defaults
     }
 }
 
@@ -50,11 +50,11 @@ fn a_program_starts_lists_stops_and_waits_for_sessions() {
         assert_eq!(again.id, session.id, "the same key is the same session");
         ids.push(session.id);
     }
-    let wish =
+    let list =
         ListRequest { limit: Some(2), order: Some(ListOrder::Newest), ..ListRequest::default() };
-    let page = kennel.page(&wish).expect("a page");
+    let page = kennel.page(&list).expect("a page");
     assert_eq!((page.sessions.len(), page.sessions[0].id.as_str()), (2, ids[2].as_str()));
-    let all = kennel.sessions(&wish).expect("all pages");
+    let all = kennel.sessions(&list).expect("all pages");
     assert_eq!(
         all.iter().map(|session| &session.id).rev().collect::<Vec<_>>(),
         ids.iter().collect::<Vec<_>>()
@@ -93,7 +93,7 @@ fn a_stop_can_return_at_once() {
         let request = StopRequest { wait_ms: Some(wait_ms), ..StopRequest::default() };
         let reported = kennel.stop(&id, &request).expect("an answer");
         assert_eq!(reported.result, StopResult::StillAlive, "{reported:#?}");
-        assert!(reported.survivors.is_empty(), "nobody has resisted a KILL: {reported:#?}");
+        assert!(reported.survivors.is_empty(), "no process has survived a KILL: {reported:#?}");
     }
     scene.wait_phase(&id, "stopping");
     let now = StopRequest { now: true, wait_ms: Some(60_000), ..StopRequest::default() };
@@ -117,10 +117,10 @@ fn input_arrives_and_errors_give_the_reason() {
         ClientError::Problem(problem) => (problem.status, problem.code),
         other => panic!("{other}"),
     };
-    let unknown = kennel.session("nobody").expect_err("nobody is called that");
+    let unknown = kennel.session("nobody").expect_err("no session has this name");
     assert_eq!(refused(unknown), (404, "not_found".to_owned()));
-    let wish = ListRequest { limit: Some(0), ..ListRequest::default() };
-    assert_eq!(refused(kennel.page(&wish).expect_err("no page")), (422, "invalid".to_owned()));
+    let list = ListRequest { limit: Some(0), ..ListRequest::default() };
+    assert_eq!(refused(kennel.page(&list).expect_err("no page")), (422, "invalid".to_owned()));
     request.argv.clear();
     let nothing = kennel.create(&request, Until::Started).expect_err("nothing to run");
     assert_eq!(refused(nothing), (422, "invalid".to_owned()));

@@ -13,12 +13,12 @@ fn scene() -> Option<Scene> {
 }
 
 /// The default location of the file.
-fn usual(scene: &Scene) -> PathBuf {
+fn default_file(scene: &Scene) -> PathBuf {
     scene.path("home/.config/kennel/kennel.toml")
 }
 
 pub(crate) fn configure(scene: &Scene, text: &str) {
-    let path = usual(scene);
+    let path = default_file(scene);
     fs::create_dir_all(path.parent().expect("a folder")).expect("mkdir");
     fs::write(path, text).expect("written");
 }
@@ -115,20 +115,20 @@ fn a_wrong_file_starts_nothing() {
     ] {
         let ended = scene.call(args);
         assert_eq!(ended.code, 201, "{args:?}: {ended:?}");
-        let said = format!(
+        let expected = format!(
             "kennel: {}:3:1: unknown key `grcae` in [run]; did you mean `grace`?\n",
-            usual(&scene).display()
+            default_file(&scene).display()
         );
-        assert_eq!(ended.stderr, said, "{args:?}");
+        assert_eq!(ended.stderr, expected, "{args:?}");
         assert_eq!((scene.yard(), scene.daemon()), (None, None), "{args:?}");
     }
     assert_eq!(scene.pids(), [], "no agent ran");
     let path = scene.call_ok(&["config", "path"]);
-    assert_eq!(path, format!("{}\n", usual(&scene).display()));
+    assert_eq!(path, format!("{}\n", default_file(&scene).display()));
     let doctor = scene.call(&["doctor", "--json"]);
     let found: Value = serde_json::from_str(&doctor.stdout).expect("JSON");
     let findings = found["findings"].as_array().expect("a list");
-    let config = findings.iter().find(|one| one["id"] == "config").expect("it is told");
+    let config = findings.iter().find(|one| one["id"] == "config").expect("it is reported");
     assert_eq!(config["state"], "bad");
     assert!(config["found"].as_str().is_some_and(|text| text.contains("grcae")), "{config}");
 }
@@ -150,7 +150,7 @@ fn a_session_can_be_stopped_with_a_wrong_file() {
     assert_eq!(stopped.code, 0, "{stopped:?}");
     assert!(stopped.stdout.contains("two: stopped"), "{stopped:?}");
     // An explicitly named file must be valid.
-    let named = usual(&scene);
+    let named = default_file(&scene);
     let refused = scene.call(&["--config", named.to_str().expect("plain"), "stop", "--all"]);
     assert_eq!(refused.code, 201, "{refused:?}");
     scene.stop_daemon();
@@ -180,7 +180,7 @@ fn the_daemons_settings_survive_a_crash_and_a_restart_reloads_them() {
     let Some(scene) = scene() else { return };
     configure(&scene, "daemon.ended_kept = 2");
     run_some(&scene, 4);
-    fs::remove_file(usual(&scene)).expect("it was there");
+    fs::remove_file(default_file(&scene)).expect("it was there");
     crash_daemon(&scene);
     eventually("two are kept", || on_record(&scene) == 2);
     run_some(&scene, 1);
@@ -241,7 +241,7 @@ fn settings_are_shown_with_their_origin() {
     let variables = [("KENNEL_RUN_PEN", "subtree"), ("KENNEL_STOP_GRACE", "4s")];
     let ended = call_with(&scene, &variables, &["config", "show"]);
     assert_eq!(ended.code, 0, "{ended:?}");
-    let shown = ended.stdout.replace(usual(&scene).to_str().expect("plain"), "FILE");
+    let shown = ended.stdout.replace(default_file(&scene).to_str().expect("plain"), "FILE");
     let (head, table) = shown.split_once("\n\n").expect("a head and a table");
     assert_eq!(head, "file     FILE\nprofile  ci (FILE:1)");
     // The longest key determines the column width.
@@ -268,16 +268,20 @@ fn settings_are_shown_with_their_origin() {
         assert!(built_in.iter().any(|other| other == line), "{line} in {built_in:#?}");
     }
     let checked = scene.call_ok(&["config", "check"]);
-    assert_eq!(checked, format!("{}: valid\n", usual(&scene).display()));
-    fs::remove_file(usual(&scene)).expect("it was there");
+    assert_eq!(checked, format!("{}: valid\n", default_file(&scene).display()));
+    fs::remove_file(default_file(&scene)).expect("it was there");
     let without = scene.call_ok(&["config", "show"]);
     assert!(
-        without.starts_with(&format!("file     {} (does not exist)\n", usual(&scene).display()))
+        without.starts_with(&format!(
+            "file     {} (does not exist)\n",
+            default_file(&scene).display()
+        ))
     );
     assert_eq!(scene.yard(), None, "nothing was started for it");
 }
 
-/// A file may be a pipe, which can be read only once; the daemon started for the run gets its settings.
+/// A file may be a pipe, which can be read only once; the daemon started for the run gets its
+/// settings.
 #[test]
 fn a_file_that_can_be_read_only_once_is_enough() {
     let Some(scene) = scene() else { return };

@@ -1,12 +1,13 @@
 //! S1: whatever is killed at any point, each session is adopted, ended, or was never started.
 //!
-//! Every named point of keeper, yard and daemon is walked, and at each every one of them and every pair is
-//! killed. Where the kind of the pen can make a difference that is done in both: when a keeper is killed, whose tree has to be
-//! ended without it, and at points that are about a tree ([`is_about_a_tree`]). Elsewhere each point with each victim is walked
-//! in one of them, turn by turn.
+//! The walk visits every named point of keeper, yard and daemon. At each point it kills each of
+//! them alone and each pair. Where the kind of the pen can make a difference, it does so in both
+//! kinds: when a keeper is killed, whose tree must be ended without it, and at points that concern
+//! a tree ([`is_about_a_tree`]). Elsewhere the kinds of pens take turns.
 //!
-//! `KENNEL_WALK=quick` walks some points only; `KENNEL_WALK=PART_OF_A_NAME` those with such a name, in both. A run that is
-//! limited to a slice of the suite (`KENNEL_TEST_SLICE`) walks every point once: the victims, the pen and the user rotate.
+//! `KENNEL_WALK=quick` walks only some points; `KENNEL_WALK=PART_OF_A_NAME` walks the points with
+//! such a name, in both kinds of pens. A run that is limited to a slice of the suite
+//! (`KENNEL_TEST_SLICE`) walks every point once: the victims, the pen and the user rotate.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -15,7 +16,7 @@ use kennel_testing::{Pen, Who, is_root, skip, test_slice};
 
 use crate::crash_case::{Case, Victims, all_points};
 
-/// Of so many points one, in a quick walk.
+/// A quick walk visits one of this many points.
 const QUICK: usize = 6;
 
 /// What is walked: every `step`th point is enough, and which ones depends on `offset`.
@@ -28,16 +29,16 @@ struct Walk {
 }
 
 impl Walk {
-    /// Another one for each of the victims.
+    /// Returns a different offset for each set of victims.
     fn offset(self) -> usize {
         let Victims { daemon, keeper, yard } = self.victims;
         usize::from(daemon) + 2 * usize::from(keeper) + 4 * usize::from(yard)
     }
 
-    /// The points on it.
+    /// The points that this walk visits.
     fn points(self) -> Vec<&'static str> {
-        let wish = std::env::var("KENNEL_WALK").unwrap_or_default();
-        match wish.as_str() {
+        let selected = std::env::var("KENNEL_WALK").unwrap_or_default();
+        match selected.as_str() {
             "" | "full" => match test_slice() {
                 Some(slice) => self.in_slice(slice),
                 None => self.every(self.step),
@@ -48,11 +49,12 @@ impl Walk {
     }
 
     fn every(self, step: usize) -> Vec<&'static str> {
-        let mine = all_points().enumerate().filter(|(place, point)| self.has(*place, point));
+        let mine = all_points().enumerate().filter(|(index, point)| self.has(*index, point));
         mine.map(|(_, point)| point).skip(self.offset() % step).step_by(step).collect()
     }
 
-    /// The points that a slice assigns to this way: each point is on exactly one way of a slice.
+    /// The points that a slice assigns to this walk: each point belongs to exactly one walk of a
+    /// slice.
     fn in_slice(self, slice: usize) -> Vec<&'static str> {
         let turns = all_points().enumerate().filter(|(index, _)| {
             let (victims, pen) = (VICTIMS[(index + slice) % 6], PENS[(index + slice) / 6 % 2]);
@@ -64,8 +66,8 @@ impl Walk {
     }
 
     /// Whether a point is walked in this kind of pen.
-    fn has(self, place: usize, point: &str) -> bool {
-        let turn = if place.is_multiple_of(2) { Pen::Cgroup } else { Pen::Subtree };
+    fn has(self, index: usize, point: &str) -> bool {
+        let turn = if index.is_multiple_of(2) { Pen::Cgroup } else { Pen::Subtree };
         self.victims.keeper || is_about_a_tree(point) || turn == self.pen
     }
 }

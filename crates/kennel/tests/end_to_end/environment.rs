@@ -1,4 +1,5 @@
-//! Which environment an agent gets, where its secrets appear, and which process the OOM killer picks.
+//! Which environment an agent gets, where its secrets appear, and which process the OOM killer
+//! picks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -28,13 +28,13 @@ impl FreezerGroup {
         });
     }
 
-    /// Holds a process.
+    /// Freezes a process.
     pub(crate) fn freeze(&self, pid: i32) {
         std::fs::write(self.0.join("tasks"), pid.to_string()).expect("moved");
         self.set("FROZEN");
     }
 
-    /// Lets all go.
+    /// Thaws all processes of the group.
     pub(crate) fn thaw(&self) {
         self.set("THAWED");
     }

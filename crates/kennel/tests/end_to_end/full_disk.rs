@@ -23,8 +23,8 @@ fn sessions_can_be_listed_and_stopped_on_a_full_disk() {
         assert_eq!(session["exit"]["signal"], 15, "{session:#}");
         // The reserved space may suffice for the record; if not, Kennel reports it.
         let people = scene.call_ok(&["ps", "-a"]);
-        let said = people.contains("could not be recorded");
-        assert_eq!(session["unrecorded"] == true, said, "{session:#}{people}");
+        let printed = people.contains("could not be recorded");
+        assert_eq!(session["unrecorded"] == true, printed, "{session:#}{people}");
         disk.free();
         eventually("it is put on record", || {
             let session = scene.session(&id);

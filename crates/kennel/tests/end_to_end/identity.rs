@@ -27,7 +27,7 @@ everywhere! {
         scene.call_ok(&["strays", "--end"]);
         scene.call_ok(&["rescue", "--end"]);
         scene.call_ok(&["daemon", "stop"]);
-        assert!(alive(own.pid()), "the user's own agent was hit");
+        assert!(alive(own.pid()), "the user's own agent was ended");
         own.signal("KILL");
         let _killed = own.wait();
         scene.assert_nothing_left_soon();
@@ -109,13 +109,14 @@ fn lookalikes_are_left_alone() {
         lookalike.signal("KILL");
     }
     drop(lookalikes);
-    fs::remove_dir(foreign).expect("nobody is in it");
+    fs::remove_dir(foreign).expect("it is empty");
     scene.stop_daemon();
 }
 
-/// Kills all of Kennel's processes and the agent, lets others take the pids of agent and keeper, and tries
-/// everything that ends a process. Runs in its own pid namespace, where no other process takes pids.
-const NUMBERS_BECOME_ANOTHERS: &str = r#"
+/// Kills all of Kennel's processes and the agent, lets others take the pids of agent and keeper,
+/// and tries everything that ends a process. Runs in its own pid namespace, where no other process
+/// takes pids.
+const PIDS_ARE_REUSED: &str = r#"
     $KENNEL run -d --pen $PEN --name x -- $AGENT sleep
     until [ -s $FAKE_AGENT_PIDS ]; do sleep 0.01; done
     agent=$(cut -d' ' -f1 $FAKE_AGENT_PIDS)
@@ -124,7 +125,7 @@ const NUMBERS_BECOME_ANOTHERS: &str = r#"
     daemon=$($KENNEL daemon status --json | sed -n 's/^ *"pid": \([0-9]*\).*/\1/p')
     kill -STOP $yard $daemon $keeper
     kill -KILL $yard $daemon $keeper $agent
-    # Whoever waits for a child also reaps the others.
+    # A shell that waits for one child also reaps the others.
     while [ -d /proc/$agent ] || [ -d /proc/$keeper ]; do /bin/true; done
     for number in $agent $keeper; do
         echo $((number - 1)) >/proc/sys/kernel/ns_last_pid
@@ -149,9 +150,9 @@ const NUMBERS_BECOME_ANOTHERS: &str = r#"
 fn a_reused_recorded_pid_is_not_touched() {
     for pen in [Pen::Subtree, Pen::Cgroup] {
         let Some(scene) = Scene::new(Who::Root, pen) else { return };
-        let ended = in_container(&scene, NUMBERS_BECOME_ANOTHERS);
+        let ended = in_container(&scene, PIDS_ARE_REUSED);
         if ended.stdout.contains("another number") {
-            return skip("a reused pid", "no process with a given number can be had here");
+            return skip("a reused pid", "can't create a process with a given pid here");
         }
         assert_eq!(ended.stdout.matches("survived").count(), 2, "{ended:?}\n{}", scene.logs());
         eventually("the container is gone", || scene.all_processes().is_empty());
@@ -167,7 +168,7 @@ pub(crate) fn in_container(scene: &Scene, script: &str) -> Ended {
     Running::start(command).wait()
 }
 
-/// I5: another boot, as far as the records tell.
+/// I5: the records name another boot.
 #[test]
 fn sessions_ended_by_a_reboot_are_reported_and_not_repeated() {
     for pen in [Pen::Subtree, Pen::Cgroup] {
@@ -176,9 +177,9 @@ fn sessions_ended_by_a_reboot_are_reported_and_not_repeated() {
         let (lock, log) = (scene.path("work/lock"), log.to_str().expect("a plain path"));
         let id = scene.launch_ready(&[], &["work", lock.to_str().expect("plain"), log]);
         kill_all(&scene);
-        scene.end_everyone();
+        scene.kill_all_processes();
         for pen in scene.pens() {
-            fs::remove_dir(pen).expect("nobody is in it");
+            fs::remove_dir(pen).expect("it is empty");
         }
         for file in [scene.session_folder(&id).join("lock"), scene.kennel_home().join("boot")] {
             let text = fs::read_to_string(&file).expect("a record");
@@ -213,5 +214,5 @@ fn sessions_ended_by_a_container_restart_are_reported() {
     assert_eq!(sessions.len(), 1, "{second:?}");
     assert_eq!(sessions[0]["phase"], "cleaned", "{second:?}");
     assert_eq!(sessions[0]["reason"]["kind"], "rebooted", "{second:?}");
-    eventually("nobody is left", || scene.all_processes().is_empty());
+    eventually("no process is left", || scene.all_processes().is_empty());
 }

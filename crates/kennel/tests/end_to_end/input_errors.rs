@@ -28,7 +28,7 @@ fn a_limit_that_is_not_enforced_is_reported_with_the_reason() {
     assert!(page.contains("  problem     no limit on memory"), "{page}");
     assert!(page.contains("  memory      at most 1.0 GiB\n"), "{page}");
     let held = scene.run(&["--best-effort"], &["exit", "0"]);
-    assert_eq!((held.code, held.stderr.as_str()), (0, ""), "nothing was asked for");
+    assert_eq!((held.code, held.stderr.as_str()), (0, ""), "no limit was requested");
     scene.call_ok(&["stop", "apart"]);
     scene.stop_daemon();
 }

@@ -36,7 +36,7 @@ fn a_keeper_of_a_former_yard_gets_no_further_launch() {
         let first = scene.launch_ready(&[], &["sleep"]);
         let former = scene.yard().expect("a yard");
         signal(former, "KILL");
-        eventually("another yard has come", || scene.yard().is_some_and(|yard| yard != former));
+        eventually("another yard runs", || scene.yard().is_some_and(|yard| yard != former));
         assert_eq!(scene.wait_phase(&first, "running")["wanted"], "running");
         scene.call_ok(&["stop", &first]);
         eventually("its keeper has no session", || scene.keeper().is_none());
@@ -106,13 +106,13 @@ fn files_of_an_abandoned_launch_are_removed() {
         let run = Running::start(scene.run_command(&["-d", "--name", "x"], &["/bin/true"]));
         faults.wait_reached("daemon.launch.begun", TIMEOUT).expect("the launch is held");
         let given_up = || scene.session("x")["wanted"] == "stopped";
-        eventually("nobody waits for its keeper any more", given_up);
+        eventually("the launch is given up", given_up);
         faults.disarm("daemon.launch.begun");
         let session = scene.wait_phase("x", "cleaned");
         assert_eq!(session["exit"]["kind"], "never_ran", "{session:#}");
         assert_ne!(run.wait().code, 0);
         let folder = scene.session_folder(session["id"].as_str().expect("an id"));
-        eventually("all was made", || folder.join("lock").exists());
+        eventually("the files exist", || folder.join("lock").exists());
         assert_cleaned(&scene, "x");
         scene.assert_nothing_left();
         scene.stop_daemon();

@@ -1,5 +1,6 @@
-//! No ghost sessions: a resume that is requested four times at once, exceeds its deadline, has a worktree, and whose
-//! agents report an hour later. The result is one failed session and nothing else.
+//! No ghost sessions: a resume is requested four times at once, exceeds its deadline, has a
+//! worktree, and its processes report an hour later. The result is one failed session and nothing
+//! else.
 
 use std::fs;
 use std::process::Command;
@@ -18,9 +19,9 @@ const READY_TIMEOUT: &str = "2m";
 const OVERDUE: Duration = Duration::from_secs(130);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The agent's first launch becomes ready and ends. Every other launch stores its environment for the test and never
-/// becomes ready. Its escaped child (own session, double fork, ignores TERM) waits for an hour and
-/// then reports.
+/// The agent's first launch becomes ready and ends. Every other launch stores its environment for
+/// the test and never becomes ready. Its escaped child (own session, double fork, ignores TERM)
+/// waits for an hour and then reports.
 const AGENT: &str = r#"
 if [ ! -e "$WORK/again" ]; then exec "$WORK/../kennel" report ready; fi
 echo $KENNEL_SESSION >> "$WORK/launches"
@@ -63,18 +64,18 @@ impl<'a> Scenario<'a> {
         Self { scene, faults, repo, id }
     }
 
-    /// Sends resume four times.
-    fn press(&self) -> Vec<Running> {
-        let press = || Running::start(self.scene.kennel(&["resume", "-d", "--wait-ready", "x"]));
-        (0..4).map(|_| press()).collect()
+    /// Sends four resume requests at once.
+    fn resume_four_times(&self) -> Vec<Running> {
+        let resume = || Running::start(self.scene.kennel(&["resume", "-d", "--wait-ready", "x"]));
+        (0..4).map(|_| resume()).collect()
     }
 
     /// Waits until the resumed agent and its escaped child run, and all clients wait.
     #[track_caller]
     fn wait_up(&self, clients: &[Running]) {
         eventually("the agent is up", || self.scene.path("work/env").exists());
-        eventually("somebody has escaped", || self.scene.path("work/escaped.pid").exists());
-        eventually("all have asked", || clients.iter().all(waits));
+        eventually("a process has escaped", || self.scene.path("work/escaped.pid").exists());
+        eventually("all clients wait", || clients.iter().all(waits));
         // Earlier requests were received before this one.
         let list = self.scene.call_ok(&["ps"]);
         assert!(list.contains("starting"), "{list}");
@@ -114,7 +115,7 @@ impl<'a> Scenario<'a> {
         assert_eq!(resumed["ready"], "missed", "{resumed:#}");
         assert_cleaned(self.scene, &self.resumed());
         let escaped = fs::read_to_string(self.scene.path("work/escaped.pid")).expect("its pid");
-        assert!(!alive(escaped.trim_end().parse().expect("a pid")), "who escaped lives");
+        assert!(!alive(escaped.trim_end().parse().expect("a pid")), "the escaped process lives");
     }
 
     /// An hour later, reports use everything that the agent knew.
@@ -128,7 +129,8 @@ impl<'a> Scenario<'a> {
             late.stdout.contains("\n403 {") && late.stdout.contains("\"code\":\"spent\""),
             "{late:?}"
         );
-        // The last one also carries the mark of the launch, so Kennel may end it after it has read the reason.
+        // The last one also carries the mark of the launch, so Kennel may end it after it has read
+        // the reason.
         let knows = |name: &str| ["KENNEL_SESSION", "KENNEL_TOKEN"].contains(&name);
         for (report, marked) in [
             (&["ready"][..], false),
@@ -147,7 +149,7 @@ impl<'a> Scenario<'a> {
         assert_eq!(self.scene.sessions(), before, "nothing has changed");
         self.assert_one();
         self.repo.assert_settled();
-        assert!(!self.scene.path("work/late").exists(), "a ghost has reported");
+        assert!(!self.scene.path("work/late").exists(), "a late report was accepted");
         self.assert_refusals_are_on_record(5);
         // Later launches are not affected either.
         signal(self.scene.daemon().expect("a daemon"), "KILL");
@@ -200,8 +202,8 @@ impl<'a> Scenario<'a> {
     }
 }
 
-/// Whether a client has sent its request and waits for the answer: then it is in poll(2), and only then with signals
-/// read through a descriptor.
+/// Whether a client has sent its request and waits for the answer: then it is in poll(2), and only
+/// then with signals read through a descriptor.
 fn waits(client: &Running) -> bool {
     let pid = client.pid();
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
@@ -218,12 +220,12 @@ fn finished(clients: Vec<Running>) -> Vec<Ended> {
 /// R1, R2: with real processes and real git.
 fn a_slow_resume_leaves_no_ghost(who: Who, pen: Pen) {
     let Some((scene, faults)) = scene_with_points(who, pen) else { return };
-    let story = Scenario::new(&scene, &faults);
-    let clients = story.press();
-    story.wait_up(&clients);
+    let scenario = Scenario::new(&scene, &faults);
+    let clients = scenario.resume_four_times();
+    scenario.wait_up(&clients);
     faults.set_clock(OVERDUE);
-    story.assert_failed(&finished(clients));
-    story.assert_late_is_refused();
+    scenario.assert_failed(&finished(clients));
+    scenario.assert_late_is_refused();
     scene.stop_daemon();
 }
 
@@ -250,14 +252,14 @@ fn a_slow_resume_leaves_no_ghost_as_another_user_in_a_subtree_pen() {
 /// The daemon is killed on the way: the clients ask its successor and get the same answer.
 fn a_slow_resume_leaves_no_ghost_over_a_crash(who: Who, pen: Pen, point: &str) {
     let Some((scene, faults)) = scene_with_points(who, pen) else { return };
-    let story = Scenario::new(&scene, &faults);
+    let scenario = Scenario::new(&scene, &faults);
     let early = point.starts_with("daemon.launch");
     if early {
         faults.arm(point);
     }
-    let clients = story.press();
+    let clients = scenario.resume_four_times();
     if !early {
-        story.wait_up(&clients);
+        scenario.wait_up(&clients);
         faults.arm(point);
         faults.set_clock(OVERDUE);
     }
@@ -267,15 +269,15 @@ fn a_slow_resume_leaves_no_ghost_over_a_crash(who: Who, pen: Pen, point: &str) {
     faults.disarm(point);
     eventually("there is another daemon", || scene.daemon().is_some_and(|pid| pid != held));
     if early {
-        story.wait_up(&clients);
+        scenario.wait_up(&clients);
     }
     // It responds, so it has seen the new time.
-    let session = scene.session(&story.resumed());
+    let session = scene.session(&scenario.resumed());
     if session["wanted"] == "running" {
         faults.set_clock(OVERDUE * 2);
     }
-    story.assert_failed(&finished(clients));
-    story.assert_late_is_refused();
+    scenario.assert_failed(&finished(clients));
+    scenario.assert_late_is_refused();
     scene.stop_daemon();
 }
 
@@ -304,14 +306,14 @@ fn a_daemon_that_is_killed_while_it_cleans_up_leaves_no_ghost() {
 #[test]
 fn four_requests_over_the_socket_get_the_same_answer() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
-    let story = Scenario::new(&scene, &faults);
+    let scenario = Scenario::new(&scene, &faults);
     let path = std::env::var("PATH").expect("a path");
     let request = json!({
-        "after": story.id, "env": {"PATH": path}, "by": "a page",
+        "after": scenario.id, "env": {"PATH": path}, "by": "a page",
     });
     let path = "/v1/sessions/x/resume?until=ready";
     let mut clients: Vec<_> =
-        (0..4).map(|_| Running::start(story.posting(path, &request))).collect();
+        (0..4).map(|_| Running::start(scenario.posting(path, &request))).collect();
     for client in &mut clients {
         client.wait_line("asked");
     }
@@ -328,10 +330,10 @@ fn four_requests_over_the_socket_get_the_same_answer() {
     }
     let text = answers[0].stdout.strip_prefix("asked\n200 ").expect("an answer");
     let session: Value = serde_json::from_str(text).expect("JSON");
-    assert_eq!(session["id"], Value::from(story.resumed()), "{session:#}");
+    assert_eq!(session["id"], Value::from(scenario.resumed()), "{session:#}");
     assert_eq!(session["reason"]["kind"], "not_ready", "{session:#}");
     assert_eq!(session["ready"], "missed", "{session:#}");
-    story.assert_one();
-    story.repo.assert_settled();
+    scenario.assert_one();
+    scenario.repo.assert_settled();
     scene.stop_daemon();
 }

@@ -33,7 +33,7 @@ pub(crate) fn assert_cleaned(scene: &Scene, reference: &str) {
 }
 
 everywhere! {
-    /// B1: also a third time, when all is over.
+    /// B1: also a third time, after the session has ended.
     fn a_stop_can_be_repeated_while_it_is_in_progress(scene: Scene) {
         let id = scene.launch_ready(&["--grace", "30s"], &["ignore-term", "2"]);
         let first = Running::start(scene.kennel(&["stop", &id]));
@@ -54,10 +54,10 @@ everywhere! {
     fn a_stop_reaches_a_child_that_ignores_term_after_its_agent_crashed(scene: Scene) {
         let id = scene.launch_ready(&["--linger", "1h", "--grace", "100ms"], &["ignore-term-exit"]);
         eventually("the agent has crashed", || scene.session(&id)["exit"]["code"] == 3);
-        let said = scene.call_ok(&["stop", &id]);
+        let printed = scene.call_ok(&["stop", &id]);
         // Exactly when the answer arrives.
         scene.assert_nothing_left();
-        assert!(said.contains("stopped"), "{said}");
+        assert!(printed.contains("stopped"), "{printed}");
         assert_eq!(scene.call(&["wait", &id]).code, 3);
         scene.stop_daemon();
     }

@@ -17,12 +17,12 @@ fn scene(who: Who) -> Option<Scene> {
         skip("limits of sessions", &format!("the controllers here are: {}", list.trim()));
         return None;
     }
-    come_up(&scene);
+    start_daemon(&scene);
     Some(scene)
 }
 
-/// On an emulated machine a daemon may take longer to start than a client waits.
-fn come_up(scene: &Scene) {
+/// Starts a daemon. On an emulated machine that may take longer than a client waits.
+fn start_daemon(scene: &Scene) {
     eventually("a daemon is up", || scene.call(&["daemon", "start"]).code == 0);
 }
 
@@ -96,7 +96,7 @@ as_root_and_as_a_user! {
     fn kennels_own_processes_stay_in_their_own_leaf(scene: Scene) {
         let id = scene.launch_ready(&["--pids", "50"], &["sleep"]);
         let inside = || fs::read_to_string(scene.cgroup().join("cgroup.procs")).expect("read");
-        assert_eq!(inside(), "", "nobody is above the pens");
+        assert_eq!(inside(), "", "no process is above the pens");
         // A later daemon moves to the leaf too.
         let daemon = scene.daemon().expect("a daemon");
         signal(daemon, "KILL");
@@ -108,7 +108,7 @@ as_root_and_as_a_user! {
         scene.assert_nothing_left();
         scene.stop_daemon();
         // So does one that starts when all others have ended.
-        come_up(&scene);
+        start_daemon(&scene);
         let id = scene.launch_ready(&["--cpu", "0.5"], &["sleep"]);
         assert_eq!(of_the_pen(&scene, "cpu.max"), "50000 100000");
         scene.call_ok(&["stop", &id]);
@@ -126,7 +126,7 @@ as_root_and_as_a_user! {
         assert!(ended.stderr.contains("is also in this cgroup"), "{ended:?}");
         let ended = run(&scene, &["--memory", "1G", "--best-effort"], "exit 3");
         assert_eq!(ended.code, 3, "{ended:?}");
-        assert!(!scene.cgroup().join("kennel-supervisor").exists(), "nobody was moved");
+        assert!(!scene.cgroup().join("kennel-supervisor").exists(), "no process was moved");
         drop(other);
         let ended = run(&scene, &["--memory", "1G"], "exit 3");
         assert_eq!(ended.code, 3, "{ended:?}");

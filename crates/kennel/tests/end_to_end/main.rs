@@ -1,5 +1,5 @@
-//! What sessions guarantee when daemon, keeper, yard, disk or clients fail: with real processes, observed
-//! from outside. One file for each behaviour.
+//! What sessions guarantee when daemon, keeper, yard, disk or clients fail: with real processes,
+//! observed from outside. One file for each behaviour.
 
 mod access;
 mod admission;

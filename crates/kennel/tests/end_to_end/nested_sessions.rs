@@ -1,4 +1,5 @@
-//! T12: sessions that an agent starts through Kennel end with the agent's session, unless they should stay.
+//! T12: sessions that an agent starts through Kennel end with the agent's session, unless they
+//! should stay.
 
 use kennel_testing::{Scene, eventually, everywhere};
 use serde_json::Value;
@@ -14,7 +15,7 @@ fn launch_family(scene: &Scene, end: &str) -> String {
          touch born && {end}"
     );
     let id = scene.launch_command(&["--linger", "5s"], &["/bin/sh", "-c", &script]);
-    eventually("all are born", || scene.path("work/born").exists());
+    eventually("all sessions run", || scene.path("work/born").exists());
     id
 }
 

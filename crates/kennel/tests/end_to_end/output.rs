@@ -100,7 +100,7 @@ everywhere! {
             signal(scene.daemon().expect("a daemon"), "KILL");
             scene.call_ok(&["ps"]);
             scene.call_ok(&["daemon", "restart"]);
-            eventually("output goes on", || {
+            eventually("output continues", || {
                 Journal::read(&scene.session_folder(&id)).numbers().len() > before + 5
             });
         }

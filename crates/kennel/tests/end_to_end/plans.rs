@@ -170,8 +170,8 @@ fn one_cancel_ends_every_running_agent() {
     }
 }
 
-/// An agent has failed and may fail, and a process that it left ignores TERM. The plan continues without the agent,
-/// but a cancel must still reach that process.
+/// An agent has failed and may fail, and a process that it left ignores TERM. The plan continues
+/// without the agent, but a cancel must still reach that process.
 #[test]
 fn one_cancel_reaches_what_a_failed_agent_left() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {
@@ -260,7 +260,8 @@ fn a_resume_runs_only_what_is_not_done() {
     plan_scene.end();
 }
 
-/// A resume starts no agent and returns no answer before it is on record; from then on it continues by itself.
+/// A resume starts no agent and returns no answer before it is on record; from then on it continues
+/// by itself.
 #[test]
 fn a_resume_is_on_record_before_it_is_answered() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
@@ -274,19 +275,20 @@ fn a_resume_is_on_record_before_it_is_answered() {
     faults.arm(point);
     let mut running = plan_scene.start(&["resume", "-d", "research"]);
     let held = faults.wait_reached(point, Duration::from_secs(20)).expect("it is held");
-    assert!(!running.has_ended(), "nobody is told yet");
-    assert_eq!(plan_scene.launches("docs").len(), 1, "nobody is asked yet");
+    assert!(!running.has_ended(), "the client is not answered yet");
+    assert_eq!(plan_scene.launches("docs").len(), 1, "no agent is asked yet");
     signal(held, "KILL");
     faults.disarm(point);
     let _told_or_not = running.wait();
     let state = || plan_scene.show("research")["state"].as_str().expect("a state").to_owned();
-    eventually("it goes on, and is over", || state() != "running");
+    eventually("the plan continues to its end", || state() != "running");
     assert_eq!(state(), "succeeded");
     assert_eq!(plan_scene.launches("docs").len(), 2);
     plan_scene.end();
 }
 
-/// A client that waits for a plan is answered once the end is on record. A write that fails is retried.
+/// A client that waits for a plan is answered once the end is on record. A write that fails is
+/// retried.
 #[test]
 fn the_end_of_a_plan_is_on_record_before_it_is_answered() {
     let Some(plan_scene) = PlanScene::new(Who::Root, Pen::Subtree) else { return };
@@ -380,13 +382,13 @@ fn a_plans_timeout_does_not_count_while_no_daemon_runs() {
     let begun = Instant::now();
     assert_eq!(plan_scene.run(&plan_scene.plan(&plan), &["-d"]).wait().code, 0);
     eventually("both are at work", || plan_scene.scene.pids().len() == 2);
-    eventually("some of it is spent", || begun.elapsed() > limit / 2);
+    eventually("half of the timeout is spent", || begun.elapsed() > limit / 2);
     Victims { daemon: true, keeper: false, yard: true }.kill(&plan_scene.scene, None);
     let gone = Instant::now();
-    eventually("longer than its time", || gone.elapsed() > limit);
+    eventually("the rest of the timeout has passed without a daemon", || gone.elapsed() > limit);
     let back = Instant::now();
     assert_eq!(plan_scene.show("research")["state"], "running");
-    eventually("its time is over", || plan_scene.show("research")["state"] == "timed_out");
+    eventually("the timeout is over", || plan_scene.show("research")["state"] == "timed_out");
     let rest = back.elapsed();
     assert!(rest < limit, "what was spent before counts: {rest:?}");
     assert_eq!(plan_scene.launches("planner").len(), 0);
@@ -424,14 +426,14 @@ fn a_plan_survives_a_daemon_crash() {
             plan_scene.end();
             continue;
         }
-        // A launch in progress may have run, as far as the next daemon knows: it is repeated only on
-        // request.
+        // A launch in progress may have run, as far as the next daemon knows: it is repeated only
+        // on request.
         if reported.code == 1 && reported.stdout.contains("may have run") {
             let refused = plan_scene.call(&["resume", "research"]);
-            let goes_on = refused.code == 0;
-            assert!(goes_on || refused.stderr.contains("--replay"), "{point}: {refused:?}");
+            let resumed = refused.code == 0;
+            assert!(resumed || refused.stderr.contains("--replay"), "{point}: {refused:?}");
             let reported = plan_scene.call(&["resume", "--replay", "research"]);
-            assert!(goes_on || reported.code == 0, "{point}: {reported:?}");
+            assert!(resumed || reported.code == 0, "{point}: {reported:?}");
         } else {
             assert_eq!(reported.code, 0, "{point}: {reported:?}");
             for agent in ["code", "docs", "planner"] {
@@ -443,7 +445,7 @@ fn a_plan_survives_a_daemon_crash() {
     }
 }
 
-/// The same with a cancel in progress.
+/// The daemon is killed while a cancel is in progress.
 #[test]
 fn a_cancel_survives_a_daemon_crash() {
     for point in ["daemon.plan.cancelled", "daemon.judge.begun", "daemon.judge.judged"] {

@@ -17,7 +17,7 @@ fn on_a_terminal(scene: &Scene, args: &[&str], size: Size) -> (Screen, Child) {
     on_a_terminal_with(&scene.kennel(args), size)
 }
 
-/// The same, with a prepared command.
+/// Runs a prepared command on a terminal.
 pub(crate) fn on_a_terminal_with(kennel: &Command, size: Size) -> (Screen, Child) {
     let Pty { master, slave } = terminal::open(size).expect("a terminal");
     let mut command = Command::new("setsid");
@@ -49,7 +49,7 @@ pub(crate) fn detach(mut screen: Screen, child: Child) {
     screen.press(DETACH);
     screen.wait_for("which keeps running");
     assert_eq!(code(child), 0);
-    assert!(!is_raw(&screen), "our terminal is as it was");
+    assert!(!is_raw(&screen), "our terminal is restored");
 }
 
 pub(crate) fn code(mut child: Child) -> i32 {
@@ -246,7 +246,8 @@ everywhere! {
     }
 }
 
-/// The standard input of a script, and its end-of-file, must not reach the agent: that would end it.
+/// The standard input of a script, and its end-of-file, must not reach the agent: that would end
+/// it.
 #[test]
 fn attaching_without_a_terminal_ends_no_session() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };

@@ -37,7 +37,7 @@ fn assert_becomes_ready(scene: &Scene, ready: &str, behaviour: &[&str], how: &st
     assert_eq!(scene.session("x")["ready"], "waiting");
     let list = scene.call_ok(&["ps"]);
     assert!(list.contains("starting"), "{list}");
-    assert!(!waiting.has_ended(), "it came back before it was ready");
+    assert!(!waiting.has_ended(), "the client returned before the session was ready");
     fs::write(scene.path("work/go"), "").expect("a file");
     let ended = waiting.wait();
     assert_eq!(ended.code, 0, "{ended:?}");
@@ -71,7 +71,8 @@ everywhere! {
         assert_becomes_ready(&scene, "socket:agent.sock", &behaviour, "agent.sock accepts");
     }
 
-    /// At the deadline the whole tree ends, including processes that left the agent's session; only then it fails.
+    /// At the deadline the whole tree ends, including processes that left the agent's session; only
+    /// then it fails.
     fn a_session_that_is_not_ready_in_time_is_ended_completely(scene: Scene) {
         let flags = ["--ready", "line:never", "--ready-timeout", "700ms"];
         let ended = start_waiting(&scene, &flags, &["ignore-term", "2"]).wait();
@@ -110,7 +111,7 @@ everywhere! {
         let waiting = waiting.wait();
         let session = assert_ended_whole(&scene, &waiting, 208, "was not ready within 8s");
         let lived = lived(&session);
-        assert!((7.9..11.9).contains(&lived), "not the rest, but anew: {lived} s {session:#}");
+        assert!((7.9..11.9).contains(&lived), "it got the whole timeout again: {lived} s {session:#}");
         scene.stop_daemon();
     }
 
@@ -120,7 +121,7 @@ everywhere! {
         scene.launch_command(&flags, &["/bin/sh", "-c", script]);
         scene.call_ok(&["daemon", "stop", "--keep"]);
         fs::write(scene.path("work/go"), "").expect("a file");
-        eventually("it was said", || crate::journal::Journal::read(&folder(&scene)).text.contains("listening"));
+        eventually("it was printed", || crate::journal::Journal::read(&folder(&scene)).text.contains("listening"));
         eventually("it is ready", || scene.session("x")["ready"] == "ready");
         scene.call_ok(&["stop", "x"]);
         scene.stop_daemon();
@@ -203,24 +204,24 @@ fn an_http_2xx_response_makes_it_ready() {
 fn a_line_makes_it_ready_on_each_stream_incomplete_or_coloured() {
     let Some(scene) = scene() else { return };
     let go = "echo ready; while [ ! -e go ]; do sleep 0.01; done";
-    for (say, terminal) in [
+    for (print, terminal) in [
         ("echo 'now listening on 80'", false),
         ("echo 'now listening on 80' >&2", false),
         ("printf 'now listening on 80'", false),
         ("printf '\\033[1mnow \\033[32mlistening\\033[0m on 80\\r\\n'", true),
         ("printf 'x%.0s' $(seq 40000); echo; echo 'now listening on 80'", false),
     ] {
-        let script = format!("{go}; {say}; exec {} sleep", scene.fake_agent());
+        let script = format!("{go}; {print}; exec {} sleep", scene.fake_agent());
         let flags =
             ["-d", "--wait-ready", "--name", "x", "--ready", "line:now listening on [0-9]+"];
         let flags = [&flags[..], if terminal { &["-t"] } else { &["-T"] }].concat();
         let mut waiting = Running::start(scene.run_command(&flags, &["/bin/sh", "-c", &script]));
         wait_up(&scene);
-        assert!(!waiting.has_ended(), "{say}");
+        assert!(!waiting.has_ended(), "{print}");
         fs::write(scene.path("work/go"), "").expect("a file");
         let ended = waiting.wait();
-        assert_eq!(ended.code, 0, "{say}: {ended:?}");
-        assert_eq!(scene.session("x")["ready"], "ready", "{say}");
+        assert_eq!(ended.code, 0, "{print}: {ended:?}");
+        assert_eq!(scene.session("x")["ready"], "ready", "{print}");
         scene.call_ok(&["stop", "x"]);
         scene.call_ok(&["rm", "x"]);
         fs::remove_file(scene.path("work/go")).expect("it is there");

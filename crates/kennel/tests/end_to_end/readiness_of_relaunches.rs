@@ -22,14 +22,15 @@ fn waiting_for_readiness_includes_the_queue() {
     let agent = ["/bin/sh", "-c", "echo up; sleep 100"];
     let errors = scene.path("errors");
     let mut waiting = Running::start_with_errors_in(scene.run_command(&flags, &agent), &errors);
-    eventually("it waits in line", || {
+    eventually("it is queued", || {
         scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_position"] == 1)
     });
-    // The client checks the queue now and then; by the time of its message, an answer would have arrived.
-    eventually("it was told where it stands", || {
-        fs::read_to_string(&errors).is_ok_and(|said| said.contains("queued (position 1)"))
+    // The client checks the queue now and then; by the time of its message, an answer would have
+    // arrived.
+    eventually("its position was printed", || {
+        fs::read_to_string(&errors).is_ok_and(|printed| printed.contains("queued (position 1)"))
     });
-    assert!(!waiting.has_ended(), "it came back while it was in line");
+    assert!(!waiting.has_ended(), "the client returned while the session was queued");
     scene.call_ok(&["stop", "first"]);
     let ended = waiting.wait();
     assert_eq!(ended.code, 0, "{ended:?}");
@@ -46,7 +47,7 @@ fn waiting_for_readiness_fails_when_it_cannot_come() {
     scene.launch_command(&["--name", "first"], &["/bin/sleep", "100"]);
     let flags = ["-d", "--queue", "--wait-ready", "--ready", "line:^up$", "--name", "x"];
     let waiting = Running::start(scene.run_command(&flags, &["/bin/sleep", "100"]));
-    eventually("it waits in line", || {
+    eventually("it is queued", || {
         scene.sessions().iter().any(|it| it["name"] == "x" && it["queue_position"] == 1)
     });
     scene.call_ok(&["stop", "x"]);
@@ -58,7 +59,7 @@ fn waiting_for_readiness_fails_when_it_cannot_come() {
     let ended = Running::start(scene.run_command(&restart, &["/bin/sh", "-c", "exit 3"])).wait();
     assert_eq!(ended.code, 3, "{ended:?}");
     let launches = scene.sessions().iter().filter(|it| it["exit"]["code"] == 3).count();
-    assert_eq!(launches, 2, "told only after the last one");
+    assert_eq!(launches, 2, "the client is answered after the last launch");
     scene.stop_daemon();
 }
 
@@ -86,7 +87,7 @@ fn a_relaunched_session_becomes_ready_with_another_token() {
     assert_eq!(sessions, [id, second, third.as_str()]);
     assert!(reported.iter().all(|words| words.len() == 3 && words[1] == words[2]), "{reported:?}");
     let tokens: HashSet<_> = reported.iter().map(|words| words[1]).collect();
-    assert_eq!(tokens.len(), 3, "each its own");
+    assert_eq!(tokens.len(), 3, "each launch has its own token");
     scene.stop_daemon();
 }
 

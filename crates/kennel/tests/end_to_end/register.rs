@@ -45,7 +45,7 @@ fn a_corrupt_register_is_refused_and_kept() {
     let refused = assert_refused(&scene, "register");
     assert!(refused.stderr.contains(path.to_str().expect("plain")), "{refused:?}");
     assert_eq!(fs::read(&path).expect("it is there"), garbage, "never overwritten");
-    eventually("nobody stays in vain", || scene.all_processes().is_empty());
+    eventually("no process stays without a register", || scene.all_processes().is_empty());
     // The remedy: move it away.
     fs::rename(&path, path.with_extension("broken")).expect("moved");
     assert_eq!(scene.run(&[], &["exit", "4"]).code, 4);
@@ -62,7 +62,7 @@ fn a_register_of_a_newer_version_is_refused_and_kept() {
     fs::write(&path, &bytes).expect("written");
     assert_refused(&scene, "schema version");
     assert_eq!(fs::read(&path).expect("it is there"), bytes);
-    eventually("nobody stays in vain", || scene.all_processes().is_empty());
+    eventually("no process stays without a register", || scene.all_processes().is_empty());
 }
 
 #[test]

@@ -139,7 +139,11 @@ fn prune_skips_sessions_whose_keys_are_held() {
     let pruned = scene.call(&["prune"]);
     assert_eq!(pruned.stdout, format!("other ({other})\n"), "{pruned:?}");
     assert!(pruned.stderr.contains("kept 1 session whose idempotency key"), "{pruned:?}");
-    assert_eq!(scene.launch(&["--key", "k"], &["exit", "0"]), id, "asked once");
+    assert_eq!(
+        scene.launch(&["--key", "k"], &["exit", "0"]),
+        id,
+        "the key returns the same session"
+    );
     scene.call_ok(&["rm", &id]);
     assert_ne!(scene.launch(&["--key", "k"], &["exit", "0"]), id);
     scene.stop_daemon();
@@ -218,8 +222,8 @@ fn a_foreground_resume_works_like_run() {
     assert_eq!((second.code, second.stdout.as_str()), (4, "got two\n"), "{second:?}");
     assert_eq!(scene.output(&id), "got two\n");
     assert_eq!(scene.output(&format!("{id}_1")), "got one\n");
-    let nobody = scene.call(&["resume", "nobody"]);
-    assert_eq!(nobody.code, 202, "{nobody:?}");
+    let unknown = scene.call(&["resume", "unknown"]);
+    assert_eq!(unknown.code, 202, "{unknown:?}");
     scene.stop_daemon();
 }
 
@@ -350,7 +354,8 @@ fn a_launch_that_may_have_run_is_repeated_only_on_request() {
     }
 }
 
-/// It has ended by itself, and the next launch is decided after the cleanup: a stop in between still counts.
+/// It has ended by itself, and the next launch is decided after the cleanup: a stop in between
+/// still counts.
 #[test]
 fn a_stop_during_cleanup_of_a_failed_launch_cancels_the_next() {
     let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };

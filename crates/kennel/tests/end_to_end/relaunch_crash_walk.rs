@@ -32,7 +32,7 @@ impl Scenario {
             | "daemon.relaunch.pending"
             | "daemon.relaunch.restarted"
             | "yard.kept" => Self::Restart,
-            _ => panic!("no story passes {point}"),
+            _ => panic!("no scenario passes {point}"),
         }
     }
 
@@ -81,32 +81,32 @@ fn is_settled(session: &Value) -> bool {
     }
 }
 
-fn tell(scene: &Scene, point: &'static str, victims: Victims) {
+fn run_case(scene: &Scene, point: &'static str, victims: Victims) {
     let faults = Faults::new(scene);
     configure(scene, "daemon.max_live = 1\n");
-    let act = Scenario::passing(point).begin(scene, &faults, point);
+    let result = Scenario::passing(point).begin(scene, &faults, point);
     faults.wait_reached(point, TIMEOUT).unwrap_or_else(|| panic!("{point} is not passed"));
     let _killed = victims.kill(scene, None);
     faults.disarm(point);
     let _first_look = scene.sessions();
-    let act = act.wait();
-    assert!(act.code >= 0, "a command was killed: {act:?}");
+    let result = result.wait();
+    assert!(result.code >= 0, "a command was killed: {result:?}");
     eventually("everything settles", || scene.sessions().iter().all(is_settled));
     scene.call_ok(&["stop", "--all"]);
     let sessions = scene.sessions();
     let ran = |it: &&Value| it["name"] == "x" && it["exit"]["kind"] != "never_ran";
     let (ran, starts) = (sessions.iter().filter(ran).count(), starts(scene));
     assert!(starts <= ran, "{starts} starts: {sessions:#?}");
-    assert!(starts <= 2, "more often than anybody asked for: {sessions:#?}");
-    if act.code == 0 && Scenario::passing(point) == Scenario::Resume {
-        assert!(act.stdout.trim_end().ends_with("_2"), "{act:?}");
+    assert!(starts <= 2, "more starts than requested: {sessions:#?}");
+    if result.code == 0 && Scenario::passing(point) == Scenario::Resume {
+        assert!(result.stdout.trim_end().ends_with("_2"), "{result:?}");
         assert_eq!(sessions.len(), 2, "{sessions:#?}");
     }
     if !victims.yard && Scenario::passing(point) != Scenario::Resume {
         // If the yard lives, nothing is lost: an accepted launch runs.
         let launches = if Scenario::passing(point) == Scenario::Restart { 2 } else { 1 };
-        let promised = act.code == 0;
-        assert!(starts == launches || !promised, "{starts} starts: {act:?} {sessions:#?}");
+        let promised = result.code == 0;
+        assert!(starts == launches || !promised, "{starts} starts: {result:?} {sessions:#?}");
     }
     scene.assert_nothing_left_soon();
     scene.stop_daemon();
@@ -119,7 +119,7 @@ fn walk(victims: Victims) {
     for point in about_launches() {
         let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
         let reported = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            tell(&scene, point, victims);
+            run_case(&scene, point, victims);
         }));
         if let Err(panic) = reported {
             eprintln!("*** {point} {victims:?}\n{}", scene.logs());

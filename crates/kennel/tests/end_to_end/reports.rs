@@ -58,7 +58,7 @@ fn script(scene: &Scene, reports: &[&str]) -> String {
     let kennel = scene.path("kennel");
     let calls = reports.iter().map(|report| format!("{} report {report}", kennel.display()));
     format!(
-        "{} && echo told && exec {} sleep",
+        "{} && echo reported && exec {} sleep",
         calls.collect::<Vec<_>>().join(" && "),
         scene.fake_agent()
     )
@@ -70,7 +70,7 @@ everywhere! {
         let flags = ["--ready", "report", "--wait-ready", "--name", "x"];
         let id = scene.launch_command(&flags, &["/bin/sh", "-c", &script]);
         assert_eq!(scene.session(&id)["ready"], "ready");
-        eventually("all is told", || scene.output(&id).contains("told"));
+        eventually("all reports are sent", || scene.output(&id).contains("reported"));
         let session = scene.session(&id);
         assert_eq!(session["activity"], "busy", "{session:#}");
         assert_eq!(session["title"], "the login page", "{session:#}");
@@ -125,7 +125,7 @@ everywhere! {
             let refused = claim(&scene, &healthy, &token, &["ready"]);
             assert_eq!(refused.code, 1, "{refused:?}");
             assert!(refused.stderr.contains(why), "{why}: {refused:?}");
-            assert!(!refused.stderr.contains(&token), "a secret is told: {refused:?}");
+            assert!(!refused.stderr.contains(&token), "a secret is printed: {refused:?}");
         }
         let mut bare = scene.kennel(&["report", "busy"]);
         bare.env("KENNEL_SESSION", &healthy);
@@ -135,8 +135,8 @@ everywhere! {
         let outside = scene.call(&["report", "busy"]);
         assert_eq!(outside.code, 202, "{outside:?}");
         assert!(outside.stderr.contains("not inside a session"), "{outside:?}");
-        let nobody = claim(&scene, "0000nosuch", &token(&scene, &other), &["busy"]);
-        assert!(nobody.stderr.contains("there is no session"), "{nobody:?}");
+        let unknown = claim(&scene, "0000nosuch", &token(&scene, &other), &["busy"]);
+        assert!(unknown.stderr.contains("there is no session"), "{unknown:?}");
         assert_eq!([seen(&scene, &healthy), seen(&scene, &other)], before);
         assert_eq!(events(&scene, "report_refused").len(), 5);
         scene.call_ok(&["stop", "--all"]);
@@ -153,11 +153,11 @@ everywhere! {
             scene.fake_agent()
         );
         let id = scene.launch_command(&[], &["/bin/sh", "-c", &script]);
-        eventually("it goes on", || scene.output(&id).contains("ready"));
+        eventually("it continues", || scene.output(&id).contains("ready"));
         assert!(scene.output(&id).contains("refused: 1"), "{}", scene.output(&id));
         let refused = events(&scene, "report_refused");
         let cause = refused[0]["cause"].as_str().expect("a cause");
-        assert!(cause.contains(&format!("of session {id}")), "it is known who it was: {cause}");
+        assert!(cause.contains(&format!("of session {id}")), "the event names the session: {cause}");
         let session = scene.session(&id);
         assert_eq!((&session["phase"], &session["activity"]), (&"running".into(), &Value::Null));
         scene.call_ok(&["stop", &id]);
@@ -169,7 +169,7 @@ everywhere! {
         let id = scene.launch_ready(&["--ready", "report"], &["sleep"]);
         scene.call_ok(&["daemon", "stop", "--keep"]);
         let waiting = Running::start(reporting_without_daemon(&scene, &id));
-        assert!(scene.daemon().is_none(), "nobody started one for a report");
+        assert!(scene.daemon().is_none(), "a report starts no daemon");
         scene.call_ok(&["daemon", "start"]);
         let reported = waiting.wait();
         assert_eq!(reported.code, 0, "{reported:?}");
@@ -210,7 +210,7 @@ everywhere! {
         assert!(refused.stderr.contains("too late for a report"), "{refused:?}");
         eventually("what is left of the launch is ended", || left.has_ended());
         eventually("the end is on record", || !events(&scene, "stray_ended").is_empty());
-        assert!(alive(bystander.pid()), "it was none of that launch");
+        assert!(alive(bystander.pid()), "it does not belong to that launch");
         assert_eq!(scene.session(&healthy)["phase"], "running");
         bystander.signal("KILL");
         let _ended = bystander.wait();

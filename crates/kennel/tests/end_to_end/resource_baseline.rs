@@ -1,4 +1,5 @@
-//! C5: failed launches leave nothing: descriptors, pens, files and processes return to the baseline.
+//! C5: failed launches leave nothing: descriptors, pens, files and processes return to the
+//! baseline.
 
 use std::fs;
 use std::path::Path;
@@ -93,7 +94,8 @@ fn terminals(scene: &Scene) -> usize {
     own.map(|process| held_by(process.pid)).sum()
 }
 
-/// Sessions on terminals that end, crash or are stopped give their terminals back, also in keepers that are reused.
+/// Sessions on terminals that end, crash or are stopped give their terminals back, also in keepers
+/// that are reused.
 #[test]
 fn ended_sessions_hold_no_terminal() {
     for (who, pen) in [(Who::Root, Pen::Cgroup), (Who::Other, Pen::Subtree)] {

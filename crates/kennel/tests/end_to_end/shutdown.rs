@@ -19,17 +19,17 @@ everywhere! {
                 (0..6).map(|_| scene.launch_ready(&flags, &["ignore-term", "1"])).collect();
             let begun = Instant::now();
             let args: &[&str] = if by_daemon { &["daemon", "stop"] } else { &["stop", "--all"] };
-            let said = scene.call_ok(args);
+            let printed = scene.call_ok(args);
             let took = begun.elapsed();
             assert!(took >= Duration::from_secs(1), "the grace was given: {took:?}");
             assert!(took < Duration::from_secs(5), "one grace for each: {took:?}");
             for id in &ids {
-                assert!(said.contains(id.as_str()), "{id} in {said}");
+                assert!(printed.contains(id.as_str()), "{id} in {printed}");
             }
-            assert_eq!(said.matches("stopped in").count(), ids.len(), "{said}");
+            assert_eq!(printed.matches("stopped in").count(), ids.len(), "{printed}");
             scene.assert_nothing_left();
         }
-        eventually("yard and daemon have left", || scene.all_processes().is_empty());
+        eventually("yard and daemon have exited", || scene.all_processes().is_empty());
     }
 
     /// T4
@@ -47,7 +47,7 @@ everywhere! {
             let id = scene.launch_ready(&["--grace", "5s"], &["env-i"]);
             let pid = if to_yard { scene.yard() } else { scene.daemon() };
             signal(pid.expect("it runs"), "TERM");
-            eventually("nobody is left", || scene.all_processes().is_empty());
+            eventually("no process is left", || scene.all_processes().is_empty());
             let session = scene.session(&id);
             assert_eq!(session["phase"], "cleaned", "{session:#}");
             assert_eq!(session["reason"]["kind"], "shutdown", "{session:#}");
@@ -61,7 +61,7 @@ everywhere! {
         scene.call_ok(&["daemon", "stop", "--keep"]);
         assert_eq!(scene.daemon(), None);
         assert_eq!(scene.call(&["daemon", "status"]).code, 1);
-        assert!(scene.yard().is_some(), "somebody must catch what falls");
+        assert!(scene.yard().is_some(), "the yard stays");
         assert!(kennel_testing::alive(scene.pid_of("agent")));
         assert_eq!(scene.session(&id)["phase"], "running");
         scene.call_ok(&["stop", &id]);
@@ -90,14 +90,15 @@ fn a_shutdown_ends_a_launch_in_progress_and_accepts_nothing_new() {
     let stop = stop.wait();
     assert_eq!(stop.code, 0, "{stop:?}");
     assert_ne!(run.wait().code, 0);
-    eventually("nobody is left", || scene.all_processes().is_empty());
+    eventually("no process is left", || scene.all_processes().is_empty());
     for name in ["bystander", "subject"] {
         assert_eq!(scene.session(name)["phase"], "cleaned");
     }
     scene.stop_daemon();
 }
 
-/// S8: a keeper hangs and can't be ended. (One test per pen: each takes as long as a shutdown may take.)
+/// S8: a keeper hangs and can't be ended. (One test per pen: each takes as long as a shutdown may
+/// take.)
 mod a_shutdown_is_bounded_when_a_keeper_hangs {
     use super::*;
 
@@ -128,7 +129,7 @@ fn a_keeper_hangs(pen: Pen) {
         assert!(!kennel_testing::alive(pid), "its tree was ended without it");
     }
     group.thaw();
-    eventually("nobody is left", || scene.all_processes().is_empty());
+    eventually("no process is left", || scene.all_processes().is_empty());
     // The process that observed the subtree has ended too, so its end can't be proven.
     scene.wait_phase(&id, if pen == Pen::Cgroup { "cleaned" } else { "lost" });
     if pen == Pen::Subtree {
@@ -195,7 +196,7 @@ fn a_restart_completes_although_the_yard_dies() {
     let id = scene.launch_ready(&[], &["sleep"]);
     faults.arm("daemon.shutdown.now");
     let restart = Running::start(scene.kennel(&["daemon", "restart"]));
-    let before = faults.wait_reached("daemon.shutdown.now", TIMEOUT).expect("it is about to leave");
+    let before = faults.wait_reached("daemon.shutdown.now", TIMEOUT).expect("it is about to exit");
     signal(scene.yard().expect("a yard"), "KILL");
     eventually("the yard is gone", || scene.yard().is_none());
     faults.disarm("daemon.shutdown.now");

@@ -32,7 +32,7 @@ everywhere! {
         let id = scene.launch_command(&[], &["/bin/sh", "-c", script]);
         scene.call_ok(&["daemon", "stop", "--keep"]);
         fs::write(scene.path("work/go"), "").expect("a file");
-        eventually("its keeper has left", || scene.keeper().is_none());
+        eventually("its keeper has exited", || scene.keeper().is_none());
         let session = scene.wait_phase(&id, "cleaned");
         assert_eq!(session["exit"]["code"], 9, "{session:#}");
         assert_eq!(session["reason"]["kind"], "exited", "{session:#}");
@@ -86,7 +86,7 @@ everywhere! {
         let stays = scene.launch_ready(&["--lease", "off"], &["sleep"]);
         scene.call_ok(&["daemon", "stop", "--keep"]);
         eventually("its keeper has ended it", || scene.keepers().len() == 1);
-        assert!(scene.session_folder(&id).join("lock").exists(), "the rest stays owed");
+        assert!(scene.session_folder(&id).join("lock").exists(), "the cleanup stays owed");
         let session = scene.wait_phase(&id, "cleaned");
         assert_eq!(session["reason"]["kind"], "lease_over", "{session:#}");
         assert_eq!(session["exit"]["signal"], 15, "{session:#}");
@@ -104,7 +104,7 @@ everywhere! {
         for _ in 0..4 {
             let former = scene.daemon().expect("a daemon");
             signal(former, "KILL");
-            eventually("another daemon comes", || {
+            eventually("another daemon runs", || {
                 scene.daemon().is_some_and(|pid| pid != former)
             });
         }
@@ -139,7 +139,7 @@ fn a_stop_does_not_wait_for_a_keeper_that_hangs() {
         let id = scene.launch_ready(&["--grace", "200ms"], &["env-i"]);
         let keeper = scene.keeper().expect("a keeper");
         group.freeze(keeper);
-        assert_eq!(scene.session(&id)["phase"], "running", "nobody wants its end");
+        assert_eq!(scene.session(&id)["phase"], "running", "no stop was requested");
         let stop = scene.call(&["stop", &id]);
         // They were killed and need a moment to die.
         for (pid, _) in scene.pids() {
@@ -172,7 +172,7 @@ fn a_newer_program_takes_over_everything() {
     restart.args(["daemon", "restart"]).env("KENNEL_HOME", scene.kennel_home());
     let restart = Running::start(restart);
     let leaving = || scene.call_ok(&["events"]).contains("daemon_leaving");
-    eventually("the daemon is about to leave", leaving);
+    eventually("the daemon is about to exit", leaving);
     faults.disarm("keeper.go");
     let restart = restart.wait();
     assert_eq!(restart.code, 0, "{restart:?}");
@@ -191,7 +191,7 @@ fn a_newer_program_takes_over_everything() {
     }
     let before = ids.each_ref().map(|id| journal(&scene, id).numbers().len());
     for (id, before) in ids.iter().zip(before) {
-        eventually("output goes on", || journal(&scene, id).numbers().len() > before);
+        eventually("output continues", || journal(&scene, id).numbers().len() > before);
     }
     // New keepers are forked from the new program.
     Part::new("new", false).launch(&scene);
@@ -247,8 +247,8 @@ fn an_unobservable_session_is_lost_until_it_is_forgotten() {
         kill_all(&scene);
         let session = scene.wait_phase(&id, "lost");
         assert!(session["exit"].is_null(), "{session:#}");
-        assert!(!alive(scene.pid_of("agent")), "what can be found by its identity is ended");
-        assert!(alive(unseen), "it has left every mark behind");
+        assert!(!alive(scene.pid_of("agent")), "the recorded process is ended");
+        assert!(alive(unseen), "it carries no mark");
         let stop = scene.call(&["stop", &id]);
         assert_eq!(stop.code, 205, "{stop:?}");
         assert_eq!(scene.call(&["rm", &id]).code, 1, "it is still owned");
@@ -284,8 +284,8 @@ fn a_cgroup_is_found_after_all_of_kennel_was_killed() {
     }
 }
 
-/// T5, after all of Kennel was killed: `cgroup.kill` does not reach a process whose first thread has ended, and which
-/// looks like a zombie.
+/// T5, after all of Kennel was killed: `cgroup.kill` does not reach a process whose first thread
+/// has ended, and which looks like a zombie.
 #[test]
 fn a_process_whose_first_thread_has_ended_is_ended_after_all_of_kennel_was_killed() {
     for pen in [Pen::Cgroup, Pen::Subtree] {
@@ -305,8 +305,8 @@ fn a_process_whose_first_thread_has_ended_is_ended_after_all_of_kennel_was_kille
     }
 }
 
-/// A keeper that has outlived its yard is not reused: no yard would inherit its orphans, and the new
-/// yard would report that none is left.
+/// A keeper that has outlived its yard is not reused: no yard would inherit its orphans, and the
+/// new yard would report that none is left.
 #[test]
 fn a_keeper_that_has_outlived_its_yard_gets_no_further_launch() {
     for who in [Who::Root, Who::Other] {
@@ -320,7 +320,7 @@ fn a_keeper_that_has_outlived_its_yard_gets_no_further_launch() {
         scene.call_ok(&["stop", &first]);
         let second = scene.launch_ready(&[], &["env-i"]);
         let next = scene.keeper().expect("a keeper");
-        assert_ne!(next, keeper, "it is used again");
+        assert_ne!(next, keeper, "the keeper was reused");
         let parent = Process::look(next).map(|process| process.parent);
         assert_eq!(parent, scene.yard(), "its keeper is the yard's child");
         signal(next, "KILL");

@@ -1,4 +1,5 @@
-//! The texts of refusals, hints and empty lists, as snapshots. The commands of a test share one home.
+//! The texts of refusals, hints and empty lists, as snapshots. The commands of a test share one
+//! home.
 
 use std::fmt::Write as _;
 

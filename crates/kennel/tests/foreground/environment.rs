@@ -49,7 +49,8 @@ everywhere! {
     }
 
     fn the_agent_gets_three_descriptors_its_own_session_and_default_signals(scene: Scene) {
-        // The agent must inherit neither a descriptor that the shell left open nor an ignored signal.
+        // The agent must inherit neither a descriptor that the shell left open nor an ignored
+        // signal.
         let report = report(&scene, "exec 7</dev/zero; trap '' USR1 TERM", &[], &[]);
         let fds: BTreeMap<String, String> =
             serde_json::from_value(report["fds"].clone()).expect("a map of descriptors");

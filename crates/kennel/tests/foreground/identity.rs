@@ -15,7 +15,7 @@ everywhere! {
         let mut running = scene.start(&[], &["setsid", "3"]);
         running.wait_ready().signal("INT").signal("INT");
         let _code = running.wait();
-        assert!(alive(namesake.pid()), "a namesake was hit");
+        assert!(alive(namesake.pid()), "a namesake was ended");
         // Its keeper may still be waiting for the confirmation that the outcome is on record.
         let left = scene.processes().into_iter().filter(|p| !p.command.starts_with("kennel-keeper"));
         assert_eq!(left.map(|p| p.pid).collect::<Vec<_>>(), [namesake.pid()]);
@@ -62,7 +62,7 @@ fn processes_that_reuse_pids_of_the_tree_survive() {
     running.signal("INT").signal("INT");
     let _code_of_whichever_generation = running.wait();
     for bystander in &bystanders {
-        assert!(alive(bystander.pid()), "a bystander was hit");
+        assert!(alive(bystander.pid()), "a bystander was ended");
     }
     eventually("only they are left", || scene.processes().len() == bystanders.len());
     drop(bystanders);

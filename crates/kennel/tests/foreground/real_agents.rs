@@ -1,11 +1,12 @@
 //! The real agent CLIs through `kennel run`, against a mock of their model APIs.
 //!
 //! The agent's shell tool starts processes that escape it: new session, dead parent, empty
-//! environment, TERM ignored. However the run ends, none may survive. The test observes this from outside:
-//! every process of a tool has a number of its test in its command line, and all start in the
-//! cgroup of the scene.
+//! environment, TERM ignored. However the run ends, none may survive. The test observes this from
+//! outside: every process of a tool has a number of its test in its command line, and all start in
+//! the cgroup of the scene.
 //!
-//! The test finds the CLIs where `cargo xtask agents` installs them, and skips missing ones with a message.
+//! The test finds the CLIs where `cargo xtask agents` installs them, and skips missing ones with a
+//! message.
 
 use std::fs;
 use std::path::Path;
@@ -38,8 +39,8 @@ const STRAYS: [Stray; 4] = [
 /// How long the tool itself runs in the foreground.
 const FOREGROUND: u32 = 299;
 
-/// One stray ignores TERM, so every stop takes the whole grace. All strays stay, so every exit takes
-/// the whole linger.
+/// One stray ignores TERM, so every stop takes the whole grace. All strays stay, so every exit
+/// takes the whole linger.
 const FLAGS: [&str; 4] = ["--grace", "500ms", "--linger", "500ms"];
 
 /// What the tool does after it has started its strays.
@@ -62,11 +63,11 @@ struct Case {
 impl Case {
     /// The CLI exits by itself while the processes that its tool left are running.
     fn success(self) {
-        let Some(act) = Act::start(self, Then::Return) else {
+        let Some(agent_run) = AgentRun::start(self, Then::Return) else {
             return;
         };
-        fs::write(act.scene.path(GO), "").expect("a file in the scene");
-        let ended = act.end();
+        fs::write(agent_run.scene.path(GO), "").expect("a file in the scene");
+        let ended = agent_run.end();
         assert_eq!(ended.code, 0, "{ended:?}");
         // The mock's answer to the tool's result shows that the CLI finished its turn.
         assert!(ended.stdout.contains("tool done"), "{ended:?}");
@@ -74,44 +75,46 @@ impl Case {
 
     /// `kennel run` gets a signal while the tool runs.
     fn stop(self, name: &str) {
-        let Some(act) = Act::start(self, Then::Stay) else {
+        let Some(agent_run) = AgentRun::start(self, Then::Stay) else {
             return;
         };
-        act.run.signal(name);
-        let ended = act.end();
-        // Each CLI has its own exit code for being stopped. Kennel's own failures are 201 and above.
+        agent_run.run.signal(name);
+        let ended = agent_run.end();
+        // Each CLI has its own exit code for being stopped. Kennel's own failures are 201 and
+        // above.
         assert!((0..=200).contains(&ended.code), "{ended:?}");
     }
 
     /// The CLI is killed from outside while its tool runs.
     fn kill_of_the_agent(self) {
-        let Some(act) = Act::start(self, Then::Stay) else {
+        let Some(agent_run) = AgentRun::start(self, Then::Stay) else {
             return;
         };
-        signal(act.agent().expect("it runs"), "KILL");
-        let ended = act.end();
+        signal(agent_run.agent().expect("it runs"), "KILL");
+        let ended = agent_run.end();
         assert_eq!(ended.code, 128 + 9, "{ended:?}");
     }
 
     /// `kennel run` itself is killed while the tool runs, so no client waits for the end.
     fn kill_of_kennel(self) {
-        let Some(act) = Act::start(self, Then::Stay) else {
+        let Some(agent_run) = AgentRun::start(self, Then::Stay) else {
             return;
         };
-        act.run.signal("KILL");
-        let ended = act.run.wait();
+        agent_run.run.signal("KILL");
+        let ended = agent_run.run.wait();
         assert_eq!(ended.code, -9, "{ended:?}");
-        eventually("the tool's processes end", || marked(&act.mark).is_empty());
-        act.scene.assert_nothing_left_soon();
+        eventually("the tool's processes end", || marked(&agent_run.mark).is_empty());
+        agent_run.scene.assert_nothing_left_soon();
     }
 }
 
 /// A real CLI that runs under Kennel in a scene.
-struct Act {
+struct AgentRun {
     scene: Scene,
     server: Server,
     run: Running,
-    /// The digits after the decimal point in the seconds of every sleep of this run, and of no other.
+    /// The digits after the decimal point in the seconds of every sleep of this run, and of no
+    /// other.
     mark: String,
     then: Then,
 }
@@ -119,9 +122,9 @@ struct Act {
 /// The file that a returning tool waits for.
 const GO: &str = "work/go";
 
-impl Act {
-    /// Starts the CLI and waits until its strays run. Returns `None` with a message if that is impossible
-    /// here.
+impl AgentRun {
+    /// Starts the CLI and waits until its strays run. Returns `None` with a message if that is
+    /// impossible here.
     fn start(case: Case, then: Then) -> Option<Self> {
         let program = installed_agent(case.cli.name())?;
         let scene = Scene::new(case.who, case.pen)?;
@@ -129,12 +132,12 @@ impl Act {
         let script = script(&mark, then, &scene.path(GO));
         let server = Server::start([("tool", script)]).expect("a mock on loopback");
         let run = Running::start(command(&scene, case.cli, &program, &server));
-        let act = Self { scene, server, run, mark, then };
-        Some(act.wait_for_strays())
+        let agent_run = Self { scene, server, run, mark, then };
+        Some(agent_run.wait_for_strays())
     }
 
-    /// Waits until the tool and its strays run, with the strays out of the agent's reach. Otherwise the test would
-    /// show nothing.
+    /// Waits until the tool and its strays run, with the strays out of the agent's reach. Otherwise
+    /// the test would show nothing.
     fn wait_for_strays(mut self) -> Self {
         eventually("the tool and its strays run", || self.strays_run() || self.run.has_ended());
         if self.run.has_ended() {
@@ -232,9 +235,9 @@ fn script(mark: &str, then: Then, go: &Path) -> String {
 
 /// Digits that no other run has, in this process or another live one.
 fn unique_mark() -> String {
-    static ACTS: AtomicU32 = AtomicU32::new(0);
-    let act = ACTS.fetch_add(1, Ordering::Relaxed);
-    format!("{:08}{act:03}", std::process::id())
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let agent_run = RUNS.fetch_add(1, Ordering::Relaxed);
+    format!("{:08}{agent_run:03}", std::process::id())
 }
 
 /// Every process of the machine.

@@ -52,14 +52,16 @@ everywhere! {
             }
             signal(running.pid(), if delay % 2 == 0 { "TERM" } else { "INT" });
             let ended = running.wait();
-            // Before Kennel handles signals, one ends it; later it refuses to launch; then it stops the session.
+            // Before Kennel handles signals, one ends it; later it refuses to launch; then it stops
+            // the session.
             assert!([-15, -2, 130, 143, 137].contains(&ended.code), "{}: {}", ended.code, ended.stderr);
             scene.assert_nothing_left_soon();
         }
     }
 }
 
-/// A job-control stop without a terminal suspends the agent with `kennel run`, and continues it too.
+/// A job-control stop without a terminal suspends the agent with `kennel run`, and continues it
+/// too.
 #[test]
 fn a_suspended_run_suspends_its_agent_and_continues_it() {
     let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else {
@@ -69,11 +71,11 @@ fn a_suspended_run_suspends_its_agent_and_continues_it() {
     running.wait_ready().signal("TSTP");
     let state = |pid| kennel_testing::Process::look(pid).map(|process| process.state);
     let (agent, leaf) = (scene.pid_of("agent"), scene.pid_of("leaf"));
-    eventually("all stand still", || {
+    eventually("all are suspended", || {
         [running.pid(), agent, leaf].into_iter().all(|pid| state(pid) == Some('T'))
     });
     running.signal("CONT");
-    eventually("all go on", || {
+    eventually("all are continued", || {
         [running.pid(), agent, leaf].into_iter().all(|pid| state(pid) == Some('S'))
     });
     assert!(alive(agent));

@@ -2,8 +2,8 @@
 
 use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
 
-/// The possible codes of a run whose keeper was killed: from the yard's TERM or KILL, where the kernel reports
-/// the status to processes other than the parent, or unknown.
+/// The possible codes of a run whose keeper was killed: from the yard's TERM or KILL, where the
+/// kernel reports the status to processes other than the parent, or unknown.
 const LOST: [i32; 3] = [137, 143, 206];
 
 everywhere! {
@@ -16,7 +16,7 @@ everywhere! {
         }
     }
 
-    /// The same holds at any moment of the launch.
+    /// `kennel run` is killed at any moment of the launch.
     fn nothing_survives_a_kill_of_kennel_run_at_any_moment(scene: Scene) {
         for delay in 0..25_u64 {
             let running = scene.start(&[], &["env-i"]);
@@ -80,7 +80,8 @@ fn an_agent_that_kills_its_keeper_does_not_escape() {
     }
 }
 
-/// The keeper dies during the linger, after it has reaped the agent. A process that left the cgroup is ended too.
+/// The keeper dies during the linger, after it has reaped the agent. A process that left the cgroup
+/// is ended too.
 #[test]
 fn a_process_that_left_the_cgroup_is_ended_when_the_keeper_dies_after_the_agent() {
     let Some(scene) = Scene::new(Who::Root, Pen::Cgroup) else { return };
@@ -97,7 +98,7 @@ fn a_process_that_left_the_cgroup_is_ended_when_the_keeper_dies_after_the_agent(
         || scene.processes().iter().filter(|p| p.command.starts_with("/bin/sh -c")).count();
     eventually("the agent has ended", || shells() == 0);
     signal(scene.keeper().expect("a keeper"), "KILL");
-    assert_eq!(running.wait().code, 4, "the agent's own status was heard before");
+    assert_eq!(running.wait().code, 4, "the agent's own status was reported before");
     scene.assert_nothing_left();
 }
 
@@ -193,8 +194,8 @@ fn a_keeper_that_is_suspended_repeatedly_is_bypassed() {
     }
 }
 
-/// All of Kennel's processes are killed. The next daemon of that home finds the cgroup by its name and ends
-/// what is left.
+/// All of Kennel's processes are killed. The next daemon of that home finds the cgroup by its name
+/// and ends what is left.
 #[test]
 fn only_the_next_daemon_of_the_home_ends_leftovers_of_a_killed_kennel() {
     for who in [Who::Root, Who::Other] {
@@ -204,7 +205,8 @@ fn only_the_next_daemon_of_the_home_ends_leftovers_of_a_killed_kennel() {
         let mut running = scene.start(&[], &["env-i"]);
         running.wait_ready();
         let keeper = scene.keeper().expect("a keeper");
-        // Suspend all first, the yard before the processes that it would continue, so that none notices another's end.
+        // Suspend all first, the yard before the processes that it would continue, so that none
+        // notices another's end.
         let yard = scene.yard().expect("a yard");
         let daemon = scene.daemon().expect("a daemon");
         running.signal("STOP");
@@ -223,7 +225,7 @@ fn only_the_next_daemon_of_the_home_ends_leftovers_of_a_killed_kennel() {
         let mut stranger = scene.run_command(&[], &[&scene.fake_agent(), "exit", "5"]);
         stranger.env("KENNEL_HOME", scene.path("home/another"));
         assert_eq!(Running::start(stranger).wait().code, 5);
-        eventually("the stranger's keeper leaves", || scene.keeper().is_none());
+        eventually("the other home's keeper exits", || scene.keeper().is_none());
         assert_eq!(scene.processes().len(), 2);
 
         assert_eq!(scene.run(&[], &["exit", "6"]).code, 6);

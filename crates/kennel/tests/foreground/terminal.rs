@@ -80,7 +80,7 @@ everywhere! {
         screen.press("hello\r");
         screen.wait_for("got:hello");
         assert_eq!(code(child), 0);
-        assert!(!is_raw(&screen), "our terminal is as it was");
+        assert!(!is_raw(&screen), "our terminal is restored");
         scene.assert_nothing_left();
     }
 
@@ -91,7 +91,7 @@ everywhere! {
         eventually("our terminal is raw", || is_raw(&screen));
         let kennel = scene.processes().into_iter().find(|p| p.command.contains("kennel run"));
         kennel_testing::signal(kennel.expect("kennel run").pid, "KILL");
-        eventually("our terminal is as it was", || !is_raw(&screen));
+        eventually("our terminal is restored", || !is_raw(&screen));
         screen.press("\r");
         let _killed = code(child);
         scene.assert_nothing_left_soon();
@@ -160,11 +160,11 @@ fn a_suspended_run_gives_the_terminal_back() {
     let kennel = scene.processes().into_iter().find(|p| p.command.contains("kennel run"));
     let kennel = kennel.expect("kennel").pid;
     kennel_testing::signal(kennel, "TSTP");
-    eventually("our terminal is as it was", || !is_raw(&screen));
+    eventually("our terminal is restored", || !is_raw(&screen));
     let state = || kennel_testing::Process::look(kennel).map(|process| process.state);
-    eventually("it stands still", || state() == Some('T'));
-    // Now the shell has the terminal, waits for a key and continues the job. A key that arrives before it
-    // reads may be lost, so press more than one.
+    eventually("it is suspended", || state() == Some('T'));
+    // Now the shell has the terminal, waits for a key and continues the job. A key that arrives
+    // before it reads may be lost, so press more than one.
     eventually("our terminal is raw again", || {
         let raw = is_raw(&screen);
         if !raw {

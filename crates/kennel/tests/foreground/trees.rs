@@ -2,12 +2,13 @@
 
 use kennel_testing::{Pen, Running, Scene, Who, alive, eventually, everywhere, signal};
 
-/// Starts the agent, waits until it runs with at least `others` more processes, and stops it with TERM.
+/// Starts the agent, waits until it runs with at least `others` more processes, and stops it with
+/// TERM.
 #[track_caller]
-fn stop_and_look(scene: &Scene, flags: &[&str], behaviour: &[&str], others: usize) -> i32 {
+fn stop_with_term(scene: &Scene, flags: &[&str], behaviour: &[&str], others: usize) -> i32 {
     let mut running = scene.start(flags, behaviour);
     running.wait_ready();
-    eventually("everyone is up", || {
+    eventually("all processes run", || {
         scene.pids().iter().filter(|(pid, _)| alive(*pid)).count() > others
     });
     running.signal("TERM");
@@ -19,22 +20,22 @@ fn stop_and_look(scene: &Scene, flags: &[&str], behaviour: &[&str], others: usiz
 everywhere! {
     /// T1
     fn a_double_forked_daemon_is_ended(scene: Scene) {
-        assert_eq!(stop_and_look(&scene, &[], &["double-fork"], 1), 143);
+        assert_eq!(stop_with_term(&scene, &[], &["double-fork"], 1), 143);
     }
 
     /// T1
     fn children_in_sessions_of_their_own_are_ended(scene: Scene) {
-        assert_eq!(stop_and_look(&scene, &[], &["setsid", "5"], 5), 143);
+        assert_eq!(stop_with_term(&scene, &[], &["setsid", "5"], 5), 143);
     }
 
     /// T1: no environment, no parent, no group and no session leads back to the agent.
     fn a_daemon_without_environment_is_ended(scene: Scene) {
-        assert_eq!(stop_and_look(&scene, &[], &["env-i"], 1), 143);
+        assert_eq!(stop_with_term(&scene, &[], &["env-i"], 1), 143);
     }
 
     /// T1
     fn a_deep_chain_is_ended(scene: Scene) {
-        assert_eq!(stop_and_look(&scene, &[], &["chain-setsid", "40"], 40), 143);
+        assert_eq!(stop_with_term(&scene, &[], &["chain-setsid", "40"], 40), 143);
     }
 
     /// T1: the agent has already ended when its daemons are ended.
@@ -82,7 +83,7 @@ everywhere! {
 
     /// T5: a zombie counts as dead.
     fn a_zombie_in_the_tree_does_not_hold_up_the_end(scene: Scene) {
-        assert_eq!(stop_and_look(&scene, &[], &["zombie"], 0), 143);
+        assert_eq!(stop_with_term(&scene, &[], &["zombie"], 0), 143);
     }
 
     /// T5: a process whose first thread has ended looks like a zombie but lives.
@@ -114,7 +115,7 @@ everywhere! {
         let bystander: i32 = read().trim().parse().expect("a pid");
         running.signal("TERM");
         assert_eq!(running.wait().code, 143);
-        assert!(alive(bystander), "the bystander was hit");
+        assert!(alive(bystander), "the bystander was ended");
         signal(bystander, "KILL");
         scene.assert_nothing_left_soon();
     }
@@ -148,7 +149,8 @@ everywhere! {
         running.signal("INT").signal("INT");
         let _whatever_it_made_of_that = running.wait();
         eventually("no process is left", || scene.processes().is_empty());
-        // A cgroup pen of the inner Kennel outside the outer pen is empty now; the inner home removes it.
+        // A cgroup pen of the inner Kennel outside the outer pen is empty now; the inner home
+        // removes it.
         let sweep = scene.kennel(&["--home", inner_home, "run", "--", &agent, "exit", "0"]);
         assert_eq!(Running::start(sweep).wait().code, 0);
         scene.assert_nothing_left();
@@ -196,7 +198,7 @@ fn a_process_that_moves_itself_to_another_cgroup_is_ended() {
             running.wait_ready();
             let moved =
                 || std::fs::read_to_string(elsewhere.join("cgroup.procs")).unwrap_or_default();
-            eventually("somebody has moved", || !moved().is_empty());
+            eventually("a process has moved", || !moved().is_empty());
             running.signal("TERM");
             assert_eq!(running.wait().code, 143);
             scene.assert_nothing_left();
@@ -262,8 +264,8 @@ fn another_user_without_a_cgroup_gets_a_subtree_pen_automatically() {
     }
 }
 
-/// T10: an unprivileged keeper can't signal a set-uid child of another user. Kennel names it and keeps it
-/// on record until it is gone.
+/// T10: an unprivileged keeper can't signal a set-uid child of another user. Kennel names it and
+/// keeps it on record until it is gone.
 #[test]
 fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen() {
     use std::os::unix::fs::PermissionsExt;
@@ -289,7 +291,7 @@ fn a_child_of_another_user_is_named_in_a_subtree_pen_and_ended_in_a_cgroup_pen()
         let child = child().expect("just seen").pid;
         running.signal("TERM");
         let code = running.wait_without_output();
-        let message = std::fs::read_to_string(&errors).expect("complaints");
+        let message = std::fs::read_to_string(&errors).expect("readable stderr");
         if pen == Pen::Cgroup {
             assert_eq!(code, 143, "{message}");
             scene.assert_nothing_left();
@@ -324,7 +326,7 @@ fn a_frozen_process_is_reported_as_alive_and_reaped_once_thawed() {
         group.freeze(frozen);
         running.signal("TERM");
         let code = running.wait_without_output();
-        let message = std::fs::read_to_string(&errors).expect("complaints");
+        let message = std::fs::read_to_string(&errors).expect("readable stderr");
         assert_eq!(code, 205, "{message}");
         assert!(message.contains(&format!("pid {frozen} ")), "{message}");
         assert!(message.contains("uninterruptible"), "{message}");

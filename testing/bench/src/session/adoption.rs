@@ -52,8 +52,8 @@ struct AdoptionTimes {
     since_kill: Duration,
 }
 
-/// Kills the daemon, makes the yard start the next one at once, and polls that one until it lists all sessions as running.
-/// (By itself the yard waits a tenth of a second first.)
+/// Kills the daemon, makes the yard start the next one at once, and polls that one until it lists
+/// all sessions as running. (By itself the yard waits a tenth of a second first.)
 fn kill_and_adopt(
     home: &BenchHome,
     daemon: i32,

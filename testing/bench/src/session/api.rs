@@ -104,13 +104,14 @@ impl Streams {
         Ok(Self(streams))
     }
 
-    /// Waits until all have received one event; returns how long after the event's time, in nanoseconds.
+    /// Waits until all have received one event; returns how long after the event's time, in
+    /// nanoseconds.
     fn await_event(&mut self) -> Result<Vec<u64>> {
         let deadline = Instant::now() + LONG;
         let mut arrived: Vec<Option<u64>> = vec![None; self.0.len()];
         let mut texts: Vec<Vec<u8>> = vec![Vec::new(); self.0.len()];
         while arrived.iter().any(Option::is_none) {
-            ensure!(Instant::now() < deadline, "an event did not come");
+            ensure!(Instant::now() < deadline, "no event arrived");
             let waiting: Vec<usize> =
                 (0..arrived.len()).filter(|place| arrived[*place].is_none()).collect();
             let ready: Vec<usize> = {
@@ -129,9 +130,9 @@ impl Streams {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
                 ensure!(read > 0, "a stream was closed");
                 texts[place].extend(&piece[..read]);
-                if let Some(told) = time_in(&texts[place]) {
+                if let Some(sent_ms) = time_in(&texts[place]) {
                     let now = u64::try_from(now.as_nanos())? % (DAY_MS * 1_000_000);
-                    arrived[place] = Some(now.saturating_sub(told * 1_000_000));
+                    arrived[place] = Some(now.saturating_sub(sent_ms * 1_000_000));
                 }
             }
         }

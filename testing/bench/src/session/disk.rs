@@ -43,9 +43,10 @@ fn journal_of(number: &str) -> Result<bool> {
     Ok(names.into_iter().any(|journal| journal.starts_with(&prefix)))
 }
 
-/// Makes ext4 put each folder in `folder` into another part of the disk, as it does at its top. Without a journal, ext4 needs
-/// more time to create a file the more files were removed in the same part in the last minutes, so that one run would slow
-/// down the next. On other file systems this fails, and does not matter.
+/// Makes ext4 put each folder in `folder` into another part of the disk, as it does at its top.
+/// Without a journal, ext4 needs more time to create a file the more files were removed in the same
+/// part in the last minutes, so that one run would slow down the next. On other file systems this
+/// fails, and does not matter.
 pub(crate) fn spread(folder: &Path) {
     if let Err(error) = mark_as_top(folder) {
         println!("  homes share a part of the disk ({error})");
@@ -87,7 +88,7 @@ fn make_loop(folder: &Path) -> Result<PathBuf> {
 /// Unmounts it, if it is mounted.
 pub(crate) fn unmount(mount: &Path) -> Result<()> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
-    let wanted = mount.to_str().context("a path that is no text")?;
+    let wanted = mount.to_str().context("the path is not UTF-8")?;
     if !mounts.lines().any(|line| line.split(' ').nth(4) == Some(wanted)) {
         return Ok(());
     }
@@ -98,8 +99,8 @@ pub(crate) fn unmount(mount: &Path) -> Result<()> {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().with_context(|| name.clone())?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    ensure!(output.status.success(), "{name}: {} {said}", output.status);
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    ensure!(output.status.success(), "{name}: {} {stderr}", output.status);
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! Measures how long a key takes from the keeper's socket through the agent into the journal, beside a session that
-//! floods its own journal.
+//! Measures how long a key takes from the keeper's socket through the agent into the journal,
+//! beside a session that floods its own journal.
 
 use std::time::{Duration, Instant};
 

@@ -14,7 +14,8 @@ use crate::target::Target;
 
 /// Sessions before the first snapshot: they fill the caches, and exceed what is kept on record.
 const WARM_UP: usize = 10_000;
-/// How much the daemon's memory may grow and still count as flat: a hundred bytes for each of ten thousand sessions.
+/// How much the daemon's memory may grow and still count as flat: a hundred bytes for each of ten
+/// thousand sessions.
 const DAEMON_SLACK_KB: u64 = 1024;
 /// How much the yard's memory may grow and still count as flat: some pages.
 const YARD_SLACK_KB: u64 = 32;

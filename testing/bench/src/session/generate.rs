@@ -4,11 +4,12 @@ use std::os::unix::net::UnixDatagram;
 
 use anyhow::{Context as _, Result};
 
-/// The hidden argument of the role; the bytes of a write, the bytes in all, and a socket for the end follow.
+/// The hidden argument of the role; the bytes of a write, the bytes in all, and a socket for the
+/// end follow.
 pub(super) const ARGUMENT: &str = "__generate";
 
-/// Prints lines of text. With a socket, it reports the end there and then waits to be killed, so that its keeper can
-/// be measured; without one it exits.
+/// Prints lines of text. With a socket, it reports the end there and then waits to be killed, so
+/// that its keeper can be measured; without one it exits.
 pub(super) fn generate(words: &[String]) -> Result<()> {
     let [chunk, total, rest @ ..] = words else { anyhow::bail!("generate CHUNK TOTAL [SOCKET]") };
     let (chunk, mut left): (usize, u64) = (chunk.parse()?, total.parse()?);

@@ -1,6 +1,7 @@
 //! A process that cleans up when the benchmark ends, however it ends.
 //!
-//! The benchmark announces each thing before it creates it, over a pipe that closes when the benchmark ends.
+//! The benchmark announces each thing before it creates it, over a pipe that closes when the
+//! benchmark ends.
 
 use std::fs;
 use std::io::{BufRead as _, Write as _};
@@ -45,7 +46,7 @@ pub(crate) struct CleanupGuard {
 }
 
 impl CleanupGuard {
-    pub(crate) fn post() -> Result<Self> {
+    pub(crate) fn start() -> Result<Self> {
         let me = std::env::current_exe().context("finding my own program")?;
         let mut process = Command::new(me)
             .arg(ARGUMENT)
@@ -59,9 +60,9 @@ impl CleanupGuard {
     }
 
     /// Announces something that is about to be created.
-    pub(crate) fn owe(&mut self, kind: CleanupItem, path: &Path) -> Result<()> {
+    pub(crate) fn announce(&mut self, kind: CleanupItem, path: &Path) -> Result<()> {
         let name = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(name, _)| name);
-        let path = path.to_str().context("a path that is no text")?;
+        let path = path.to_str().context("the path is not UTF-8")?;
         let pipe = self.pipe.as_mut().context("the guard has been dismissed")?;
         writeln!(pipe, "{name} {path}").context("the guard is gone")
     }
@@ -87,7 +88,7 @@ pub(crate) fn serve() -> Result<()> {
     let mut owed: Vec<(CleanupItem, PathBuf)> = Vec::new();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
-        let (name, path) = line.split_once(' ').context("half a line")?;
+        let (name, path) = line.split_once(' ').context("a line without a path")?;
         let kind = KINDS.iter().find(|(known, _)| *known == name).context("an unknown kind")?;
         owed.push((kind.1, path.into()));
     }

@@ -68,8 +68,8 @@ impl BenchHome {
             .stdin(Stdio::null())
             .output()
             .context("starting the daemon")?;
-        let said = String::from_utf8_lossy(&started.stderr);
-        ensure!(started.status.success(), "the daemon did not start: {said}");
+        let stderr = String::from_utf8_lossy(&started.stderr);
+        ensure!(started.status.success(), "the daemon did not start: {stderr}");
         let view: DaemonView = HttpClient::connect(&folder)?.get("/v1/daemon")?;
         let yard = view.yard_pid.context("a daemon has a yard")?;
         let yard_handle = kennel_sys::pidfd::open(yard)?.context("the yard is gone")?;
@@ -86,7 +86,8 @@ impl BenchHome {
         Ok(self.connect()?.get::<DaemonView>("/v1/daemon")?.pid)
     }
 
-    /// Asks the yard for the pids of its daemon and its keepers. With `start` it starts a daemon if there is none.
+    /// Asks the yard for the pids of its daemon and its keepers. With `start` it starts a daemon if
+    /// there is none.
     pub(crate) fn ask_yard(&self, start: bool) -> Result<(Option<i32>, Vec<i32>)> {
         let yard = YardClient::connect(&self.folder).context("the yard does not listen")?;
         let request = if start { YardRequest::Start } else { YardRequest::Status };

@@ -1,8 +1,8 @@
-//! `kennel-bench session`: what a session costs, from the request to its removal. `kennel-bench ask`: what a prompt
-//! costs. `kennel-bench api`: what clients cost that watch.
+//! `kennel-bench session`: what a session costs, from the request to its removal. `kennel-bench
+//! ask`: what a prompt costs. `kennel-bench api`: what clients cost that watch.
 //!
-//! Each section has its own homes, with yard and daemon of the `dist` build, and talks to the daemon over its
-//! socket. A guard process removes everything, however the benchmark ends.
+//! Each section has its own homes, with yard and daemon of the `dist` build, and talks to the
+//! daemon over its socket. A guard process removes everything, however the benchmark ends.
 
 mod adoption;
 mod api;
@@ -61,7 +61,7 @@ const API_SECTIONS: &[(&str, Section)] = &[
     ("terminal", programs::terminal),
 ];
 
-/// Which benchmark: all are done in the same manner.
+/// The benchmarks that use homes. They all run in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BenchKind {
     Session,
@@ -129,13 +129,13 @@ pub(crate) struct BenchRun {
 
 impl BenchRun {
     fn new(choice: &BenchOptions) -> Result<Self> {
-        let mut guard = CleanupGuard::post()?;
+        let mut guard = CleanupGuard::start()?;
         let base = match &choice.folder {
             Some(folder) => std::path::absolute(folder)?,
             None => own_folder()?,
         };
         let folder = base.join(format!("session-bench-{}", std::process::id()));
-        guard.owe(CleanupItem::Folder, &folder)?;
+        guard.announce(CleanupItem::Folder, &folder)?;
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         disk::spread(&folder);
         Ok(Self {
@@ -157,7 +157,7 @@ impl BenchRun {
     /// A new home on a journaled disk, if there is one.
     pub(crate) fn journaled_home(&mut self, name: &str) -> Result<Result<BenchHome, SkipReason>> {
         if self.journaled.is_none() {
-            self.guard.owe(CleanupItem::Mount, &self.folder.join("mounted"))?;
+            self.guard.announce(CleanupItem::Mount, &self.folder.join("mounted"))?;
         }
         let folder = self.folder.clone();
         let disk = self.journaled.get_or_insert_with(|| disk::mount_loop(&folder)).clone();
@@ -170,7 +170,7 @@ impl BenchRun {
     fn home_in(&mut self, base: PathBuf, name: &str) -> Result<BenchHome> {
         // The name determines the part of the disk: see [`disk::spread`].
         let folder = base.join(format!("{name}-{}", std::process::id()));
-        self.guard.owe(CleanupItem::Home, &folder)?;
+        self.guard.announce(CleanupItem::Home, &folder)?;
         let home = BenchHome::start(folder)?;
         self.homes.push(home.id.clone());
         Ok(home)

@@ -79,7 +79,7 @@ fn print_rate(who: &str, bytes: u64, time: &Samples, cpu: &[u64]) {
 /// Returns the command of the agent that prints.
 pub(super) fn generator(chunk: usize, bytes: u64) -> Result<Vec<String>> {
     let me = std::env::current_exe().context("finding my own program")?;
-    let me = me.to_str().context("a path that is no text")?.to_owned();
+    let me = me.to_str().context("the path is not UTF-8")?.to_owned();
     Ok(vec![me, generate::ARGUMENT.to_owned(), chunk.to_string(), bytes.to_string()])
 }
 
@@ -145,7 +145,7 @@ impl<'a> SessionOutput<'a> {
         let done = UnixDatagram::bind(&socket).context("a socket for the end of the output")?;
         done.set_read_timeout(Some(LONG))?;
         let mut argv = generator(chunk, bytes)?;
-        argv.push(socket.to_str().context("a path that is no text")?.to_owned());
+        argv.push(socket.to_str().context("the path is not UTF-8")?.to_owned());
         let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
         let request = request::session(&argv)?;
         Ok(Self { home, client: home.connect()?, request, bytes, done, cpu: Vec::new() })

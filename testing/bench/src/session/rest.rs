@@ -14,7 +14,7 @@ use crate::target::Target;
 pub(super) const IDLE: [&str; 2] = ["/bin/sleep", "infinity"];
 
 /// How many keepers are measured in detail.
-const LOOKED_AT: usize = 20;
+const SAMPLED_KEEPERS: usize = 20;
 
 /// Section 3.
 pub(super) fn section(run: &mut BenchRun) -> Result<()> {
@@ -24,19 +24,19 @@ pub(super) fn section(run: &mut BenchRun) -> Result<()> {
     let daemon = home.daemon()?;
     let descriptors = process::descriptors(daemon)?;
     let idle = request::session(&IDLE)?;
-    start_many(&home, &idle, LOOKED_AT)?;
-    look_at_keepers(run, &home)?;
-    start_many(&home, &idle, sessions - LOOKED_AT)?;
-    look_at_all(run, &home, daemon, descriptors, sessions)?;
+    start_many(&home, &idle, SAMPLED_KEEPERS)?;
+    measure_keepers(run, &home)?;
+    start_many(&home, &idle, sessions - SAMPLED_KEEPERS)?;
+    measure_all(run, &home, daemon, descriptors, sessions)?;
     let took = home.stop()?;
     println!("  all of them ended in {:.2} s\n", took.as_secs_f64());
     Ok(())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "kilobytes")]
-fn look_at_keepers(run: &mut BenchRun, home: &BenchHome) -> Result<()> {
+fn measure_keepers(run: &mut BenchRun, home: &BenchHome) -> Result<()> {
     let keepers = home.ask_yard(false)?.1;
-    ensure!(keepers.len() == LOOKED_AT, "{} keepers", keepers.len());
+    ensure!(keepers.len() == SAMPLED_KEEPERS, "{} keepers", keepers.len());
     until_quiet(&keepers)?;
     let memory = keepers.iter().map(|&pid| ProcessMemory::of(pid)).collect::<Result<Vec<_>>>()?;
     let dirty = Samples::new(memory.iter().map(|m| m.private_dirty_kb).collect(), 1);
@@ -44,7 +44,7 @@ fn look_at_keepers(run: &mut BenchRun, home: &BenchHome) -> Result<()> {
     let threads = keepers.iter().map(|&pid| process::threads(pid)).collect::<Result<Vec<_>>>()?;
     let most = threads.into_iter().max().unwrap_or(0);
     println!(
-        "  a keeper (median of {LOOKED_AT}): {} kB private dirty (most: {}), {} kB resident, {most} thread(s)",
+        "  a keeper (median of {SAMPLED_KEEPERS}): {} kB private dirty (most: {}), {} kB resident, {most} thread(s)",
         dirty.median(),
         dirty.percentile(100),
         resident.median()
@@ -56,7 +56,7 @@ fn look_at_keepers(run: &mut BenchRun, home: &BenchHome) -> Result<()> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "kilobytes, descriptors, nanoseconds of a minute")]
-fn look_at_all(
+fn measure_all(
     run: &mut BenchRun,
     home: &BenchHome,
     daemon: i32,
@@ -103,15 +103,15 @@ fn look_at_all(
 /// Waits until these processes have been idle for a while: their startup
 /// is over.
 pub(super) fn until_quiet(pids: &[i32]) -> Result<()> {
-    const WHILE: Duration = Duration::from_millis(500);
-    const NOTHING: u64 = 1_000_000;
+    const IDLE_TIME: Duration = Duration::from_millis(500);
+    const IDLE_CPU: u64 = 1_000_000;
     let deadline = Instant::now() + LONG;
     loop {
         let before = process::cpu_of_all(pids)?;
-        std::thread::sleep(WHILE);
-        if process::cpu_of_all(pids)? - before < NOTHING {
+        std::thread::sleep(IDLE_TIME);
+        if process::cpu_of_all(pids)? - before < IDLE_CPU {
             return Ok(());
         }
-        ensure!(Instant::now() < deadline, "they don't come to rest");
+        ensure!(Instant::now() < deadline, "the processes do not become idle");
     }
 }

@@ -28,7 +28,7 @@ fn audit(meanwhile: impl FnOnce(&Scene) -> Option<Running>) -> Option<Vec<String
         bystanders: &bystanders,
         cap: 5,
         baseline: &before.unwrap(),
-        patience: Duration::from_secs(2),
+        timeout: Duration::from_secs(2),
     };
     let wrong = audit.run();
     drop(leaked);

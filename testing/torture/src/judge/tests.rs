@@ -129,63 +129,63 @@ fn accepts_a_session_without_faults() {
 
 #[test]
 fn finds_what_is_missing_on_record() {
-    let mut world = TestEvidence::sound();
-    world.sessions.clear();
-    world.assert_wrong("was answered, but is not on record");
-    world.assert_wrong("ran, but is not on record");
-    world.requested().removal = true;
-    world.assert_sound();
+    let mut evidence = TestEvidence::sound();
+    evidence.sessions.clear();
+    evidence.assert_wrong("was answered, but is not on record");
+    evidence.assert_wrong("ran, but is not on record");
+    evidence.requested().removal = true;
+    evidence.assert_sound();
 }
 
 #[test]
 fn finds_a_session_that_was_never_requested() {
-    let mut world = TestEvidence::sound();
-    world.sessions.push(SessionView { name: Some("y".into()), ..view("0bbbbbbbbbbb") });
-    world.assert_wrong("0bbbbbbbbbbb was never requested");
+    let mut evidence = TestEvidence::sound();
+    evidence.sessions.push(SessionView { name: Some("y".into()), ..view("0bbbbbbbbbbb") });
+    evidence.assert_wrong("0bbbbbbbbbbb was never requested");
 }
 
 #[test]
 fn finds_two_launches_at_the_same_time() {
-    let mut world = TestEvidence::sound();
-    world.note(&format!("start 5 {ID}\nCOLLISION 6 {ID}_2\nend 5 7\n"));
-    world.assert_wrong("two launches at the same time");
-    let mut world = TestEvidence::sound();
-    world.note(&format!("start 5 {ID}\nstart 6 {ID}\nend 6 7\n"));
-    world.assert_wrong("ran 2 times");
-    let mut world = TestEvidence::sound();
-    world.sessions.push(view("0aaaaaaaaaaa_2"));
-    world.assert_wrong("2 launches, but only 1");
-    let mut world = TestEvidence::sound();
-    world.requested().answered.insert("0bbbbbbbbbbb".into());
-    world.assert_wrong("several sessions for one key");
+    let mut evidence = TestEvidence::sound();
+    evidence.note(&format!("start 5 {ID}\nCOLLISION 6 {ID}_2\nend 5 7\n"));
+    evidence.assert_wrong("two launches at the same time");
+    let mut evidence = TestEvidence::sound();
+    evidence.note(&format!("start 5 {ID}\nstart 6 {ID}\nend 6 7\n"));
+    evidence.assert_wrong("ran 2 times");
+    let mut evidence = TestEvidence::sound();
+    evidence.sessions.push(view("0aaaaaaaaaaa_2"));
+    evidence.assert_wrong("2 launches, but only 1");
+    let mut evidence = TestEvidence::sound();
+    evidence.requested().answered.insert("0bbbbbbbbbbb".into());
+    evidence.assert_wrong("several sessions for one key");
 }
 
 #[test]
 fn finds_a_status_that_is_not_the_agents() {
-    let mut world = TestEvidence::sound();
-    world.sessions[0].exit = Some(Exit::Code { code: 0 });
-    world.assert_wrong("but the record has exit code 0");
-    world.sessions[0].exit = Some(Exit::NeverRan);
-    world.assert_wrong("the record states that it did not");
-    world.sessions[0].exit = None;
-    world.assert_wrong("without an exit status");
-    world.sessions[0].exit = Some(Exit::Unknown { why: "lost".into() });
-    world.assert_wrong("although its keeper lived");
-    world.record.faults.keepers.insert(ID.into());
-    world.assert_sound();
+    let mut evidence = TestEvidence::sound();
+    evidence.sessions[0].exit = Some(Exit::Code { code: 0 });
+    evidence.assert_wrong("but the record has exit code 0");
+    evidence.sessions[0].exit = Some(Exit::NeverRan);
+    evidence.assert_wrong("the record states that it did not");
+    evidence.sessions[0].exit = None;
+    evidence.assert_wrong("without an exit status");
+    evidence.sessions[0].exit = Some(Exit::Unknown { why: "lost".into() });
+    evidence.assert_wrong("although its keeper lived");
+    evidence.record.faults.keepers.insert(ID.into());
+    evidence.assert_sound();
 }
 
 #[test]
 fn finds_a_signal_that_was_never_sent() {
-    let mut world = TestEvidence::sound();
-    world.note(&format!("start 5 {ID}\n"));
-    world.sessions[0].exit = Some(Exit::Signal { signal: 9, core: false, oom: false });
-    world.assert_wrong("signal 9 ended it, but was never sent");
-    world.requested().agent_killed = true;
-    world.assert_sound();
-    world.requested().agent_killed = false;
-    world.requested().stop = true;
-    world.assert_sound();
+    let mut evidence = TestEvidence::sound();
+    evidence.note(&format!("start 5 {ID}\n"));
+    evidence.sessions[0].exit = Some(Exit::Signal { signal: 9, core: false, oom: false });
+    evidence.assert_wrong("signal 9 ended it, but was never sent");
+    evidence.requested().agent_killed = true;
+    evidence.assert_sound();
+    evidence.requested().agent_killed = false;
+    evidence.requested().stop = true;
+    evidence.assert_sound();
 }
 
 #[test]
@@ -197,86 +197,86 @@ fn finds_a_reason_without_a_cause() {
         Reason::KeeperDied,
         Reason::Failed { code: kennel_types::LaunchFailure::Exec, why: "no program".into() },
     ] {
-        let mut world = TestEvidence::sound();
-        world.sessions[0].reason = Some(reason);
-        world.assert_wrong("for a reason without a cause");
+        let mut evidence = TestEvidence::sound();
+        evidence.sessions[0].reason = Some(reason);
+        evidence.assert_wrong("for a reason without a cause");
     }
 }
 
 #[test]
 fn a_killed_keeper_of_an_unknown_launch_explains_only_one_launch() {
-    let mut world = TestEvidence::sound();
-    world.sessions[0].exit = Some(Exit::Unknown { why: "lost".into() });
-    world.record.faults.unknown_keepers = 1;
-    world.assert_sound();
-    world.requested().resumes = 1;
-    world
+    let mut evidence = TestEvidence::sound();
+    evidence.sessions[0].exit = Some(Exit::Unknown { why: "lost".into() });
+    evidence.record.faults.unknown_keepers = 1;
+    evidence.assert_sound();
+    evidence.requested().resumes = 1;
+    evidence
         .sessions
-        .push(SessionView { exit: world.sessions[0].exit.clone(), ..view("0aaaaaaaaaaa_2") });
-    world.assert_wrong("although its keeper lived");
+        .push(SessionView { exit: evidence.sessions[0].exit.clone(), ..view("0aaaaaaaaaaa_2") });
+    evidence.assert_wrong("although its keeper lived");
 }
 
 #[test]
 fn finds_lost_output() {
-    let mut world = TestEvidence::sound();
-    world.output().numbers = vec![0, 2];
-    world.assert_wrong("no gap is marked");
-    world.output().numbers = vec![0, 1];
-    world.assert_wrong("only 2 of 3 lines");
-    world.output().gaps = vec![LossReason::DiskFull];
-    world.assert_wrong("a gap in its output without a cause");
-    world.record.faults.disk = true;
-    world.assert_sound();
-    world.output().unreadable = Some("broken".into());
-    world.assert_wrong("can't read its journal");
+    let mut evidence = TestEvidence::sound();
+    evidence.output().numbers = vec![0, 2];
+    evidence.assert_wrong("no gap is marked");
+    evidence.output().numbers = vec![0, 1];
+    evidence.assert_wrong("only 2 of 3 lines");
+    evidence.output().gaps = vec![LossReason::DiskFull];
+    evidence.assert_wrong("a gap in its output without a cause");
+    evidence.record.faults.disk = true;
+    evidence.assert_sound();
+    evidence.output().unreadable = Some("broken".into());
+    evidence.assert_wrong("can't read its journal");
 }
 
 #[test]
 fn finds_a_gap_that_is_not_marked() {
-    let mut world = TestEvidence::sound();
-    world.record.faults.keepers.insert(ID.into());
-    world.sessions[0].reason = Some(Reason::KeeperDied);
-    world.assert_wrong("the gap is not marked");
+    let mut evidence = TestEvidence::sound();
+    evidence.record.faults.keepers.insert(ID.into());
+    evidence.sessions[0].reason = Some(Reason::KeeperDied);
+    evidence.assert_wrong("the gap is not marked");
 }
 
 #[test]
 fn an_interrupted_removal_may_delete_all_output_but_not_some_of_it() {
-    let mut world = TestEvidence::sound();
-    world.output().numbers.pop();
-    world.requested().removal = true;
-    world.assert_wrong("of 3 lines");
-    world.output().numbers.clear();
-    world.assert_sound();
-    world.requested().removal = false;
-    world.assert_wrong("of 3 lines");
+    let mut evidence = TestEvidence::sound();
+    evidence.output().numbers.pop();
+    evidence.requested().removal = true;
+    evidence.assert_wrong("of 3 lines");
+    evidence.output().numbers.clear();
+    evidence.assert_sound();
+    evidence.requested().removal = false;
+    evidence.assert_wrong("of 3 lines");
 }
 
 #[test]
 fn finds_a_session_that_is_lost_without_need() {
-    let mut world = TestEvidence::sound();
-    world.sessions[0].phase = Phase::Lost;
-    world.assert_wrong("lost, although its processes could be found");
-    world.record.faults.keepers.insert(ID.into());
-    world.assert_wrong("lost, although its processes could be found");
-    world.record.faults.yard = 1;
-    world.assert_sound();
-    world.sessions[0].pen = Some("/sys/fs/cgroup/x".into());
-    world.assert_wrong("lost, although its processes could be found");
+    let mut evidence = TestEvidence::sound();
+    evidence.sessions[0].phase = Phase::Lost;
+    evidence.assert_wrong("lost, although its processes could be found");
+    evidence.record.faults.keepers.insert(ID.into());
+    evidence.assert_wrong("lost, although its processes could be found");
+    evidence.record.faults.yard = 1;
+    evidence.assert_sound();
+    evidence.sessions[0].pen = Some("/sys/fs/cgroup/x".into());
+    evidence.assert_wrong("lost, although its processes could be found");
 }
 
 #[test]
 fn finds_an_answer_that_is_not_true() {
-    let mut world = TestEvidence::sound();
-    world.requested().codes.push(("wait", 7));
-    world.assert_sound();
-    world.requested().codes.push(("wait", 0));
-    world.assert_wrong("wait returned 0");
-    let mut world = TestEvidence::sound();
-    world.requested().denied = true;
-    world.assert_wrong("nothing was started, but it ran");
-    let mut world = TestEvidence::sound();
-    world.requested().stopped = true;
-    world.assert_sound();
-    world.sessions[0].phase = Phase::Running;
-    world.assert_wrong("that it is stopped, but it is not");
+    let mut evidence = TestEvidence::sound();
+    evidence.requested().codes.push(("wait", 7));
+    evidence.assert_sound();
+    evidence.requested().codes.push(("wait", 0));
+    evidence.assert_wrong("wait returned 0");
+    let mut evidence = TestEvidence::sound();
+    evidence.requested().denied = true;
+    evidence.assert_wrong("nothing was started, but it ran");
+    let mut evidence = TestEvidence::sound();
+    evidence.requested().stopped = true;
+    evidence.assert_sound();
+    evidence.sessions[0].phase = Phase::Running;
+    evidence.assert_wrong("that it is stopped, but it is not");
 }

@@ -50,7 +50,7 @@ impl Tcp {
     }
 
     pub(super) fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).expect("somebody listens");
+        let stream = TcpStream::connect(self.address).expect("the daemon listens");
         stream.set_read_timeout(Some(DEADLINE)).expect("a time limit");
         stream
     }
@@ -74,26 +74,26 @@ impl Tcp {
         self.try_raw(bytes).expect("an answer")
     }
 
-    /// A request with these headers and only the required ones besides.
+    /// Sends a request with these headers and `Connection: close`.
     #[track_caller]
     pub(super) fn bare(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
         self.raw(request(method, target, headers, "").as_bytes())
     }
 
-    /// The same, with the right host.
+    /// Sends a request with the right host.
     #[track_caller]
     pub(super) fn with(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
         let host = self.host();
         self.bare(method, target, &[&[("Host", host.as_str())], headers].concat())
     }
 
-    /// The same, with a token.
+    /// Sends a request with this token.
     #[track_caller]
     pub(super) fn by(&self, token: &str, method: &str, target: &str) -> Answer {
         self.with(method, target, &[("Authorization", &format!("Bearer {token}"))])
     }
 
-    /// The same, with the main token.
+    /// Sends a request with the main token.
     #[track_caller]
     pub(super) fn ask(&self, method: &str, target: &str) -> Answer {
         self.by(&self.token, method, target)

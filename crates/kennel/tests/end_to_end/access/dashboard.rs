@@ -9,7 +9,7 @@ use super::{open, scene};
 use kennel_testing::{Running, Scene};
 
 /// The headers of a browser's navigation.
-const GOES: (&str, &str) = ("Accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+const NAVIGATION: (&str, &str) = ("Accept", "text/html,application/xhtml+xml,*/*;q=0.8");
 
 /// A daemon with a page from a folder of the scene, and the cookie of a signed-in browser.
 fn with_a_page() -> Option<(Scene, Tcp, String)> {
@@ -35,7 +35,7 @@ fn every_path_of_the_app_serves_its_page() {
         tcp.with(method, path, &[&[("Cookie", cookie.as_str())], more].concat())
     };
     for (path, more) in
-        [("/", &[][..]), ("/sessions/0sp2m5p09ddg", &[GOES]), ("/plans?x=1", &[GOES])]
+        [("/", &[][..]), ("/sessions/0sp2m5p09ddg", &[NAVIGATION]), ("/plans?x=1", &[NAVIGATION])]
     {
         let page = get("GET", path, more);
         assert_eq!((page.status, page.body.as_str()), (200, "<p>the page</p>"), "{path}");
@@ -57,14 +57,14 @@ fn every_path_of_the_app_serves_its_page() {
     assert_eq!(script.header("X-Content-Type-Options"), Some("nosniff"));
     // Unknown API paths and missing files are not pages.
     for path in ["/v1/nothing", "/v1", "/assets/app-2.js", "/assets/", "/assets/../../secret.js"] {
-        let nothing = get("GET", path, &[GOES]);
+        let nothing = get("GET", path, &[NAVIGATION]);
         assert_eq!(nothing.status, 404, "{path}: {nothing:?}");
         assert_eq!(nothing.header("Content-Type"), Some("application/problem+json"), "{path}");
         assert_eq!(nothing.header("Cache-Control"), Some("no-store"), "{path}");
     }
     assert_eq!(get("GET", "/sessions/x", &[("Accept", "*/*")]).status, 404, "no page is wanted");
     let ours = format!("http://{}", tcp.host());
-    assert_eq!(get("POST", "/sessions/x", &[GOES, ("Origin", &ours)]).status, 404);
+    assert_eq!(get("POST", "/sessions/x", &[NAVIGATION, ("Origin", &ours)]).status, 404);
     // Clients with a token see it too; the socket serves no page.
     assert_eq!(tcp.ask("GET", "/").status, 200);
     fs::write(scene.path("work/dist/index.html"), "<p>another</p>").expect("written");
@@ -76,26 +76,26 @@ fn every_path_of_the_app_serves_its_page() {
 fn a_signed_out_browser_gets_sign_in_instructions() {
     let Some((scene, tcp, cookie)) = with_a_page() else { return };
     for path in ["/", "/sessions/x"] {
-        let page = tcp.with("GET", path, &[GOES]);
+        let page = tcp.with("GET", path, &[NAVIGATION]);
         assert_eq!(page.status, 401, "{path}");
         assert_eq!(page.header("Content-Type"), Some("text/html; charset=utf-8"));
         assert!(page.body.contains("<pre>kennel dashboard</pre>"), "{}", page.body);
         assert!(!page.body.contains("the page") && !page.body.contains("http-equiv"));
-        let void = tcp.with("GET", path, &[GOES, ("Cookie", "kennel_1=x")]);
-        assert_eq!(void.status, 401);
+        let invalid = tcp.with("GET", path, &[NAVIGATION, ("Cookie", "kennel_1=x")]);
+        assert_eq!(invalid.status, 401);
         // A browser does not send its cookie when another page links here; from this page it does.
-        let led = tcp.with("GET", path, &[GOES, ("Sec-Fetch-Site", "cross-site")]);
-        assert_eq!(led.status, 401);
-        assert!(led.body.contains(&format!("url={path}\"")), "{}", led.body);
-        let on = [GOES, ("Sec-Fetch-Site", "same-origin"), ("Cookie", &cookie)];
+        let cross_site = tcp.with("GET", path, &[NAVIGATION, ("Sec-Fetch-Site", "cross-site")]);
+        assert_eq!(cross_site.status, 401);
+        assert!(cross_site.body.contains(&format!("url={path}\"")), "{}", cross_site.body);
+        let on = [NAVIGATION, ("Sec-Fetch-Site", "same-origin"), ("Cookie", &cookie)];
         assert_eq!(tcp.with("GET", path, &on).body, "<p>the page</p>");
     }
     for (path, status) in [("/assets/app-1.js", 401), ("/v1/sessions", 401)] {
-        let refused = tcp.with("GET", path, &[GOES]);
+        let refused = tcp.with("GET", path, &[NAVIGATION]);
         assert_eq!(refused.status, status, "{path}");
         assert_eq!(refused.header("Content-Type"), Some("application/problem+json"), "{path}");
-        let led = tcp.with("GET", path, &[GOES, ("Sec-Fetch-Site", "cross-site")]);
-        assert_eq!(led.status, 403, "{path}");
+        let cross_site = tcp.with("GET", path, &[NAVIGATION, ("Sec-Fetch-Site", "cross-site")]);
+        assert_eq!(cross_site.status, 403, "{path}");
     }
     scene.stop_daemon();
 }
@@ -104,13 +104,14 @@ fn a_signed_out_browser_gets_sign_in_instructions() {
 fn a_binary_without_a_page_explains_why() {
     let Some((scene, tcp)) = open() else { return };
     let cookie = follow(&tcp, &link(&scene, &tcp, &[]));
-    let front = tcp.with("GET", "/sessions/x", &[GOES, ("Cookie", &cookie)]);
+    let front = tcp.with("GET", "/sessions/x", &[NAVIGATION, ("Cookie", &cookie)]);
     assert_eq!(front.status, 200, "{front:?}");
     if front.body.contains("<script") {
-        let place = front.body.split("src=\"").nth(1).and_then(|rest| rest.split('"').next());
-        let place = place.expect("a script");
-        let script = tcp.with("GET", place, &[("Cookie", &cookie), ("Accept-Encoding", "gzip")]);
-        assert_eq!(script.header("Content-Encoding"), Some("gzip"), "{place}");
+        let script_path = front.body.split("src=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let script_path = script_path.expect("a script");
+        let script =
+            tcp.with("GET", script_path, &[("Cookie", &cookie), ("Accept-Encoding", "gzip")]);
+        assert_eq!(script.header("Content-Encoding"), Some("gzip"), "{script_path}");
         assert!(script.header("Cache-Control").is_some_and(|kept| kept.contains("immutable")));
     } else {
         assert!(front.body.contains("KENNEL_WEB=require cargo build"), "{}", front.body);
@@ -174,28 +175,40 @@ fn signing_out_is_final_for_read_only_browsers_too() {
     let Some((scene, tcp)) = open() else { return };
     let ours = format!("http://{}", tcp.host());
     let other = follow(&tcp, &link(&scene, &tcp, &[]));
-    let looks = follow(&tcp, &link(&scene, &tcp, &["--read-only"]));
-    let me = tcp.with("GET", "/v1/access/me", &[("Cookie", &looks)]);
+    let read_only = follow(&tcp, &link(&scene, &tcp, &["--read-only"]));
+    let me = tcp.with("GET", "/v1/access/me", &[("Cookie", &read_only)]);
     assert!(me.body.contains("\"scope\":\"read_only\""), "{}", me.body);
     let mut followed = tcp.connect();
-    let head =
-        request("GET", "/v1/events?follow=true", &[("Host", &tcp.host()), ("Cookie", &looks)], "");
+    let head = request(
+        "GET",
+        "/v1/events?follow=true",
+        &[("Host", &tcp.host()), ("Cookie", &read_only)],
+        "",
+    );
     followed.write_all(head.as_bytes()).expect("sent");
     followed.read_exact(&mut [0; 12]).expect("an answer begins");
-    let leave = |cookie: &str| {
+    let sign_out = |cookie: &str| {
         tcp.with("POST", "/v1/access/logout", &[("Cookie", cookie), ("Origin", &ours)])
     };
-    assert_eq!(tcp.with("POST", "/v1/access/logout", &[("Cookie", &looks)]).status, 403, "forged");
-    let left = leave(&looks);
+    assert_eq!(
+        tcp.with("POST", "/v1/access/logout", &[("Cookie", &read_only)]).status,
+        403,
+        "forged"
+    );
+    let left = sign_out(&read_only);
     assert_eq!(left.status, 204, "{left:?}");
     let cleared = left.header("Set-Cookie").expect("a cookie");
     assert!(cleared.contains("Max-Age=0") && cleared.contains("=; "), "{cleared}");
     assert!(ends(&mut followed), "its other connections are cut");
-    assert_eq!(leave(&looks).status, 401, "it is out");
-    assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &looks)]).status, 401);
+    assert_eq!(sign_out(&read_only).status, 401, "it is signed out");
+    assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &read_only)]).status, 401);
     assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &other)]).status, 200);
     scene.call_ok(&["daemon", "restart", "--listen", &tcp.host()]);
-    assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &looks)]).status, 401, "for good");
+    assert_eq!(
+        tcp.with("GET", "/v1/sessions", &[("Cookie", &read_only)]).status,
+        401,
+        "permanently"
+    );
     assert_eq!(tcp.ask("POST", "/v1/access/logout").status, 409, "a token is revoked");
     scene.stop_daemon();
 }

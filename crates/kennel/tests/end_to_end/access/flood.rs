@@ -30,7 +30,7 @@ fn idle_connections_lock_no_client_out() {
     }
     others_are_served(&scene, &tcp);
     // Slow ones have limited time.
-    assert!(last.iter_mut().all(ends), "slow heads are not waited for");
+    assert!(last.iter_mut().all(ends), "slow clients are disconnected");
     others_are_served(&scene, &tcp);
     scene.stop_daemon();
 }
@@ -90,8 +90,8 @@ fn huge_requests_are_refused_and_cost_nothing() {
     let huge = tcp.head("POST", "/v1/sessions", &[("Content-Length", "1099511627776")]);
     assert_eq!(tcp.raw(huge.as_bytes()).status, 413);
     // Without a token the body is not read, whatever its declared length.
-    let stranger = tcp.with("POST", "/v1/sessions", &[("Content-Length", "1000000")]);
-    assert_eq!(stranger.status, 401);
+    let unauthenticated = tcp.with("POST", "/v1/sessions", &[("Content-Length", "1000000")]);
+    assert_eq!(unauthenticated.status, 401);
     // A body without a declared length is read up to the limit.
     let mut endless = tcp.connect();
     let head = tcp.head("POST", "/v1/sessions", &[("Transfer-Encoding", "chunked")]);

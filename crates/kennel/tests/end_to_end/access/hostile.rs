@@ -7,7 +7,7 @@ use super::open;
 
 /// Checks that the daemon works over both the socket and TCP.
 #[track_caller]
-fn is_sound(scene: &Scene, tcp: &Tcp) {
+fn assert_daemon_works(scene: &Scene, tcp: &Tcp) {
     assert_eq!(tcp.ask("GET", "/v1/daemon").status, 200);
     scene.call_ok(&["ps"]);
 }
@@ -58,7 +58,7 @@ fn a_foreign_host_or_origin_is_refused_even_with_a_token() {
             assert_eq!(answer.status, 403, "{method} {origin}");
         }
     }
-    is_sound(&scene, &tcp);
+    assert_daemon_works(&scene, &tcp);
     scene.stop_daemon();
 }
 
@@ -145,7 +145,7 @@ fn malicious_paths_and_bodies_are_refused() {
         }
     }
     assert_eq!(scene.sessions(), Vec::<serde_json::Value>::new(), "nothing was started");
-    is_sound(&scene, &tcp);
+    assert_daemon_works(&scene, &tcp);
     scene.stop_daemon();
 }
 
@@ -196,5 +196,5 @@ fn no_secret_is_in_a_log() {
         assert!(!logs.contains(&secret[8..40]), "{secret} is in {logs}");
     }
     let request = request("GET", "/", &[], "");
-    assert!(tcp.try_raw(request.as_bytes()).is_err(), "nobody listens any more");
+    assert!(tcp.try_raw(request.as_bytes()).is_err(), "the daemon no longer listens");
 }

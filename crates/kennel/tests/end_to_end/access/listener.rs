@@ -20,7 +20,7 @@ fn kill_daemon(scene: &Scene) {
 }
 
 /// Waits until the API is available again.
-fn is_back(tcp: &Tcp) {
+fn wait_until_back(tcp: &Tcp) {
     let head = tcp.head("GET", "/v1/daemon", &[]);
     let answers = || tcp.try_raw(head.as_bytes()).is_ok_and(|answer| answer.status == 200);
     eventually("the API is back at the same address", answers);
@@ -34,8 +34,8 @@ fn the_api_listens_on_tcp_only_on_request() {
     assert!(!scene.kennel_home().join("api.addr").exists());
     // A running daemon accepts the request too, also twice.
     for _ in 0..2 {
-        let said = scene.call_ok(&["daemon", "start", "--listen", "localhost:0"]);
-        assert!(said.contains(&format!("API at http://{}", address(&scene))), "{said}");
+        let printed = scene.call_ok(&["daemon", "start", "--listen", "localhost:0"]);
+        assert!(printed.contains(&format!("API at http://{}", address(&scene))), "{printed}");
     }
     let tcp = Tcp::of(&scene);
     assert_eq!(tcp.ask("GET", "/v1/daemon").status, 200);
@@ -47,17 +47,17 @@ fn the_api_listens_on_tcp_only_on_request() {
     assert_eq!(elsewhere.code, 202, "{elsewhere:?}");
     assert!(elsewhere.stderr.contains("daemon restart --listen"), "{elsewhere:?}");
     scene.stop_daemon();
-    assert!(!scene.kennel_home().join("api.addr").exists(), "nobody is there any more");
+    assert!(!scene.kennel_home().join("api.addr").exists(), "no daemon listens there any more");
 }
 
 #[test]
 fn a_restarted_daemon_has_the_same_address() {
     let Some((scene, tcp)) = open() else { return };
     kill_daemon(&scene);
-    is_back(&tcp);
+    wait_until_back(&tcp);
     configure(&scene, "api.listen = '127.0.0.1:0'");
     scene.call_ok(&["daemon", "restart"]);
-    is_back(&tcp);
+    wait_until_back(&tcp);
     // To turn it off, restart without it.
     configure(&scene, "");
     scene.call_ok(&["daemon", "restart"]);
@@ -71,9 +71,9 @@ fn a_listener_opened_by_the_dashboard_survives_a_crash_but_not_a_stop() {
     scene.call_ok(&["dashboard", "--no-open"]);
     let tcp = Tcp::of(&scene);
     kill_daemon(&scene);
-    is_back(&tcp);
+    wait_until_back(&tcp);
     scene.call_ok(&["daemon", "restart"]);
-    is_back(&tcp);
+    wait_until_back(&tcp);
     scene.stop_daemon();
     scene.call_ok(&["daemon", "start"]);
     assert_eq!(listen(&scene), Value::Null);
@@ -101,7 +101,7 @@ fn a_taken_port_is_reported_and_the_socket_still_works() {
     let logs = scene.logs();
     assert_eq!(logs.matches("can't serve the API over TCP").count(), 2, "once each: {logs}");
     drop(taken);
-    eventually("it is had at last", || listen(&scene)["state"] == "open");
+    eventually("the port is free and the API listens", || listen(&scene)["state"] == "open");
     assert_eq!(Tcp::of(&scene).host(), address);
     scene.stop_daemon();
 }

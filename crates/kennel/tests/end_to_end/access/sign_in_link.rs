@@ -48,10 +48,10 @@ fn a_link_signs_a_browser_in_once() {
     let name = cookie.split_once('=').expect("a pair").0;
     let token = format!("{name}={}", tcp.token);
     assert_eq!(tcp.with("GET", "/v1/sessions", &[("Cookie", &token)]).status, 401);
-    let stranger = tcp.with("GET", "/", &[]);
-    assert_eq!(stranger.status, 401);
-    assert!(stranger.body.contains("kennel dashboard"), "{}", stranger.body);
-    assert!(!stranger.body.contains(env!("CARGO_PKG_VERSION")), "{}", stranger.body);
+    let unauthenticated = tcp.with("GET", "/", &[]);
+    assert_eq!(unauthenticated.status, 401);
+    assert!(unauthenticated.body.contains("kennel dashboard"), "{}", unauthenticated.body);
+    assert!(!unauthenticated.body.contains(env!("CARGO_PKG_VERSION")), "{}", unauthenticated.body);
     scene.stop_daemon();
 }
 
@@ -85,19 +85,19 @@ fn a_cookie_works_only_for_kennels_pages() {
 #[test]
 fn a_browser_can_be_read_only_and_revoked() {
     let Some((scene, tcp)) = open() else { return };
-    let looks = follow(&tcp, &link(&scene, &tcp, &["--read-only"]));
+    let read_only = follow(&tcp, &link(&scene, &tcp, &["--read-only"]));
     let full = follow(&tcp, &link(&scene, &tcp, &[]));
     let ours = format!("http://{}", tcp.host());
     let prune = |cookie: &str| {
         tcp.with("POST", "/v1/prune", &[("Cookie", cookie), ("Origin", &ours)]).status
     };
     let list = |cookie: &str| tcp.with("GET", "/v1/sessions", &[("Cookie", cookie)]).status;
-    assert_eq!((prune(&looks), list(&looks)), (403, 200));
+    assert_eq!((prune(&read_only), list(&read_only)), (403, 200));
     assert_eq!((prune(&full), list(&full)), (200, 200));
     scene.call_ok(&["token", "revoke", "browser-1"]);
-    assert_eq!((list(&looks), list(&full)), (401, 200));
+    assert_eq!((list(&read_only), list(&full)), (401, 200));
     scene.call_ok(&["token", "rotate"]);
-    assert_eq!(list(&full), 401, "all browsers are out with the main token");
+    assert_eq!(list(&full), 401, "rotating the main token signs all browsers out");
     scene.stop_daemon();
 }
 
@@ -108,11 +108,11 @@ fn unused_links_expire() {
     for _ in 0..16 {
         link(&scene, &tcp, &[]);
     }
-    assert_eq!(tcp.with("GET", &first, &[]).status, 403, "too many were made since");
+    assert_eq!(tcp.with("GET", &first, &[]).status, 403, "too many newer links exist");
     let last = link(&scene, &tcp, &[]);
     scene.call_ok(&["daemon", "restart", "--listen", &tcp.host()]);
     let gone = tcp.with("GET", &last, &[]);
-    assert_eq!(gone.status, 403, "the next daemon knows nothing of it");
+    assert_eq!(gone.status, 403, "links do not survive the daemon");
     assert!(gone.body.contains("kennel dashboard"), "{}", gone.body);
     for wrong in ["/login", "/login?once=", "/login?once=x", "/login?x=1&once=%00"] {
         assert_eq!(tcp.with("GET", wrong, &[]).status, 403, "{wrong}");

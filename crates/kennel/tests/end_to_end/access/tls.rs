@@ -55,19 +55,19 @@ fn beyond_loopback_permission_and_tls_are_required() {
     let Some(scene) = scene() else { return };
     let (cert, key, trusted) = certificate(&scene);
     let start = ["daemon", "start", "--listen", "0.0.0.0:0"];
-    for (flags, said) in [
+    for (flags, printed) in [
         (&[][..], "set api.allow_remote"),
         (&["--tls-cert", &cert, "--tls-key", &key], "set api.allow_remote"),
         (&["--allow-remote"], "set api.tls_cert and api.tls_key"),
     ] {
         let refused = scene.call(&[&start, flags].concat());
         assert_eq!(refused.code, 201, "{refused:?}");
-        assert!(refused.stderr.contains(said), "{refused:?}");
+        assert!(refused.stderr.contains(printed), "{refused:?}");
         assert_eq!(scene.daemon(), None);
     }
     let flags = ["--allow-remote", "--tls-cert", &cert, "--tls-key", &key];
-    let said = scene.call_ok(&[&start[..], &flags].concat());
-    assert!(said.contains("API at https://127.0.0.1:"), "{said}");
+    let printed = scene.call_ok(&[&start[..], &flags].concat());
+    assert!(printed.contains("API at https://127.0.0.1:"), "{printed}");
     let mut tcp = Tcp::of(&scene);
     tcp.address.set_ip([127, 0, 0, 1].into());
     let answer = ask(&tcp, &trusted, "/v1/daemon", &tcp.token);
@@ -80,9 +80,9 @@ fn beyond_loopback_permission_and_tls_are_required() {
     // Without TLS there is no response.
     let mut plain = tcp.connect();
     plain.write_all(tcp.head("GET", "/v1/daemon", &[]).as_bytes()).expect("sent");
-    let mut said = Vec::new();
-    plain.read_to_end(&mut said).ok();
-    assert!(!said.starts_with(b"HTTP/"), "{}", String::from_utf8_lossy(&said));
+    let mut printed = Vec::new();
+    plain.read_to_end(&mut printed).ok();
+    assert!(!printed.starts_with(b"HTTP/"), "{}", String::from_utf8_lossy(&printed));
     scene.stop_daemon();
 }
 

@@ -96,7 +96,7 @@ fn rotating_a_token_revokes_it_and_closes_its_streams() {
     let head = super::client::Tcp { token: fresh.to_owned(), ..tcp.clone() };
     let head = head.head("GET", "/v1/sessions", &[]);
     let answers = || tcp.try_raw(head.as_bytes()).is_ok_and(|answer| answer.status == 200);
-    eventually("the fresh one counts", answers);
+    eventually("the new token is valid", answers);
     assert_eq!(tcp.by(&stolen, "GET", "/v1/sessions").status, 401);
     assert_eq!(tcp.by(&other, "GET", "/v1/sessions").status, 401);
     scene.stop_daemon();
@@ -124,14 +124,14 @@ fn tokens_are_listed_named_and_stored_as_hashes() {
     assert!(scene.call_ok(&["token", "list"]).contains("ci    token       read-only"));
     let kept = fs::read_to_string(scene.kennel_home().join("api.tokens")).expect("the sums");
     assert!(!kept.contains(&rotated["kennel_".len()..]), "{kept}");
-    for (args, said) in [
+    for (args, expected) in [
         (&["token", "revoke", "main"][..], "only rotated"),
         (&["token", "revoke", "none"], "unknown token \"none\""),
         (&["token", "rotate", "none"], "unknown token \"none\""),
     ] {
         let refused = scene.call(args);
         assert_eq!(refused.code, 1, "{refused:?}");
-        assert!(refused.stderr.contains(said), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{refused:?}");
     }
     scene.stop_daemon();
 }

@@ -88,12 +88,12 @@ fn an_agents_activity_is_streamed_once_over_attempts_and_crashes() {
     let mut once = ids.clone();
     once.sort();
     once.dedup();
-    assert_eq!(once.len(), ids.len(), "each is told once: {ids:?}");
+    assert_eq!(once.len(), ids.len(), "each is sent once: {ids:?}");
     let last = ids.last().expect("an id").clone();
     let headers = [("Accept", "text/event-stream"), ("Last-Event-ID", last.as_str())];
     let path = format!("/v1/sessions/{id}/answer");
-    assert_eq!(Answer::get(scene, &path, &headers).status, 204, "it need not come back");
-    eventually("who asked has the answer", || asking.has_ended());
+    assert_eq!(Answer::get(scene, &path, &headers).status, 204, "the client need not reconnect");
+    eventually("the client has the answer", || asking.has_ended());
     assert_eq!(asking.wait().code, 0);
     ask_scene.end();
 }
@@ -136,9 +136,9 @@ fn a_prompt_is_asked_and_answered_in_one_stream() {
     let id = begun.json()["session"].as_str().expect("an id").to_owned();
     let reported = Answer::get(scene, &format!("/v1/sessions/{id}/answer?wait=true"), &[]).json();
     assert_eq!(reported["answer"], "another", "{reported:#}");
-    let mut nobody = question(&ask_scene);
-    nobody.as_object_mut().expect("an object").remove("agent");
-    assert_eq!(Answer::post(scene, "/v1/ask", &[], &nobody).status, 422);
+    let mut without_agent = question(&ask_scene);
+    without_agent.as_object_mut().expect("an object").remove("agent");
+    assert_eq!(Answer::post(scene, "/v1/ask", &[], &without_agent).status, 422);
     ask_scene.end();
 }
 
@@ -153,9 +153,9 @@ fn a_prompt_ends_with_the_stream_that_asked_for_it() {
     ask_scene.wait_launches(1);
     drop(reported);
     eventually("it has ended", || scene.sessions()[0]["judged"]["verdict"]["kind"] == "cancelled");
-    let mut apart = question(&ask_scene);
-    apart["detach"] = true.into();
-    let reported = Answer::post(scene, "/v1/ask", &accept, &apart).events();
+    let mut detached = question(&ask_scene);
+    detached["detach"] = true.into();
+    let reported = Answer::post(scene, "/v1/ask", &accept, &detached).events();
     ask_scene.wait_launches(2);
     drop(reported);
     let second = scene.sessions()[1]["id"].as_str().expect("an id").to_owned();
@@ -166,7 +166,8 @@ fn a_prompt_ends_with_the_stream_that_asked_for_it() {
     ask_scene.end();
 }
 
-/// A client that joins another client's prompt does not end it by disconnecting; the first client is tied to it.
+/// A client that joins another client's prompt does not end it by disconnecting; the first client
+/// is tied to it.
 #[test]
 fn a_prompt_does_not_end_with_a_client_that_only_joined() {
     let Some(ask_scene) = AskScene::new(Who::Root, Pen::Subtree, &["hang"]) else { return };

@@ -60,7 +60,7 @@ impl Answer {
         Self::asked(scene, "POST", target, &headers, &body).expect("an answer")
     }
 
-    /// The same, for a daemon that may be killed at any moment.
+    /// Like [`Answer::get`], for a daemon that may be killed at any moment.
     pub(crate) fn try_get(
         scene: &Scene,
         target: &str,
@@ -247,13 +247,13 @@ pub(crate) type Socket = WebSocket<UnixStream>;
 pub(crate) fn attach(scene: &Scene, reference: &str, query: &str) -> (Socket, Value) {
     let url = format!("ws://localhost/v1/sessions/{reference}/terminal{query}");
     let (mut socket, _) = tungstenite::client(url, connect(scene)).expect("an upgrade");
-    let attached = word(&mut socket);
+    let attached = next_text(&mut socket);
     assert_eq!(attached["type"], "attached", "{attached}");
     (socket, attached)
 }
 
 /// The next message except pings and pongs.
-pub(crate) fn hear(socket: &mut Socket) -> tungstenite::Message {
+pub(crate) fn next_message(socket: &mut Socket) -> tungstenite::Message {
     loop {
         match socket.read().expect("a message") {
             tungstenite::Message::Ping(_) | tungstenite::Message::Pong(_) => {}
@@ -263,8 +263,8 @@ pub(crate) fn hear(socket: &mut Socket) -> tungstenite::Message {
 }
 
 /// The next message, which must be text.
-pub(crate) fn word(socket: &mut Socket) -> Value {
-    match hear(socket) {
+pub(crate) fn next_text(socket: &mut Socket) -> Value {
+    match next_message(socket) {
         tungstenite::Message::Text(text) => serde_json::from_str(&text).expect("JSON"),
         other => panic!("{other:?} is no text"),
     }
@@ -274,7 +274,7 @@ pub(crate) fn word(socket: &mut Socket) -> Value {
 pub(crate) fn wait_for(socket: &mut Socket, wanted: &str) -> String {
     let mut seen = Vec::new();
     loop {
-        match hear(socket) {
+        match next_message(socket) {
             tungstenite::Message::Binary(bytes) => seen.extend(bytes),
             other => panic!("{other:?} before {wanted:?}; seen {seen:?}"),
         }
@@ -289,7 +289,7 @@ pub(crate) fn wait_for(socket: &mut Socket, wanted: &str) -> String {
 pub(crate) fn wait_close(socket: &mut Socket) -> (u16, String) {
     let mut seen = Vec::new();
     loop {
-        match hear(socket) {
+        match next_message(socket) {
             tungstenite::Message::Close(frame) => {
                 let code = frame.map_or(1005, |frame| frame.code.into());
                 return (code, String::from_utf8_lossy(&seen).into_owned());
@@ -300,7 +300,7 @@ pub(crate) fn wait_close(socket: &mut Socket) -> (u16, String) {
     }
 }
 
-pub(crate) fn say(socket: &mut Socket, text: &str) {
+pub(crate) fn send_text(socket: &mut Socket, text: &str) {
     socket.send(tungstenite::Message::text(text)).expect("it is sent");
 }
 

@@ -67,7 +67,7 @@ fn only_matching_events_are_sent() {
 }
 
 /// The followers in the test.
-const ONLOOKERS: usize = 1000;
+const FOLLOWERS: usize = 1000;
 
 #[test]
 fn a_part_of_the_log_can_be_followed() {
@@ -84,7 +84,8 @@ fn a_part_of_the_log_can_be_followed() {
     assert_eq!(numbers("?tail=2"), [last - 1, last]);
     assert_eq!(numbers("?since=1&until=3"), [2, 3]);
     assert_eq!(numbers(&format!("?since={}&tail=3", last - 1)), [last]);
-    // A client that starts at the end gets only new events; one that reconnects gets all that it missed.
+    // A client that starts at the end gets only new events; one that reconnects gets all that it
+    // missed.
     let mut events = follow(&scene, "?tail=0");
     scene.launch(&[], &["exit", "0"]);
     let next = events.next().expect("an event");
@@ -100,12 +101,12 @@ fn a_part_of_the_log_can_be_followed() {
 #[test]
 fn many_idle_followers_are_cheap_and_all_get_events() {
     let Some(scene) = scene() else { return };
-    allow_descriptors(ONLOOKERS as u64 + 200);
+    allow_descriptors(FOLLOWERS as u64 + 200);
     scene.launch(&[], &["exit", "0"]);
     // What stays open for the next reader.
     drop(follow(&scene, ""));
     let before = descriptors(&scene);
-    let mut followers: Vec<_> = (0..ONLOOKERS).map(|_| follow(&scene, "?kind=running")).collect();
+    let mut followers: Vec<_> = (0..FOLLOWERS).map(|_| follow(&scene, "?kind=running")).collect();
     for follower in &mut followers {
         assert_eq!(follower.next().expect("the first").event, "running");
     }
@@ -113,7 +114,7 @@ fn many_idle_followers_are_cheap_and_all_get_events() {
     let watched = Duration::from_secs(3);
     std::thread::sleep(watched); // this measures time
     let used = ticks(&scene) - used;
-    println!("{ONLOOKERS} idle streams: {used} ticks of 10 ms in {} s", watched.as_secs());
+    println!("{FOLLOWERS} idle streams: {used} ticks of 10 ms in {} s", watched.as_secs());
     assert!(used <= 30, "{used} ticks");
     // Other clients are served as usual.
     let begun = Instant::now();

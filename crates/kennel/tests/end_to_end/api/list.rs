@@ -1,4 +1,5 @@
-//! The list shows each session exactly as a single request does, whatever changed since the last list.
+//! The list shows each session exactly as a single request does, whatever changed since the last
+//! list.
 
 use kennel_testing::{Pen, Running, Scene, Who, eventually};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Output over the API: any part, in any format, to the end, over crashes, at the reader's own pace.
+//! Output over the API: any part, in any format, to the end, over crashes, at the reader's own
+//! pace.
 
 use std::fs;
 use std::io::Read;

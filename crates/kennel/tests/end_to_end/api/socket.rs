@@ -29,7 +29,10 @@ fn events_resume_after_a_crash() {
     let last = *ids(&reported).last().expect("events");
     assert_eq!(ids(&reported), (1..=last).collect::<Vec<_>>());
     crash_daemon(&scene);
-    assert!(socket.read().is_err() || socket.read().is_err(), "nobody speaks for the dead");
+    assert!(
+        socket.read().is_err() || socket.read().is_err(),
+        "the connection of the killed daemon ends"
+    );
     let mut socket = open(&scene, &format!("/v1/events?last_event_id={last}"));
     scene.launch(&[], &["exit", "0"]);
     let reported = wait_for(&mut socket, "event: cleaned");

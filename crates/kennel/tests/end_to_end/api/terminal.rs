@@ -7,7 +7,8 @@ use kennel_testing::{Pen, Scene, Who, eventually};
 use tungstenite::Message;
 
 use super::client::{
-    Answer, attach, connect, descriptors, hear, press, say, wait_close, wait_for, word,
+    Answer, attach, connect, descriptors, next_message, next_text, press, send_text, wait_close,
+    wait_for,
 };
 
 fn scene() -> Option<Scene> {
@@ -33,9 +34,9 @@ fn keys_and_output_pass_and_the_size_is_the_clients() {
     wait_for(&mut socket, "up");
     press(&mut socket, "echo $((40+2))\n");
     wait_for(&mut socket, "42");
-    say(&mut socket, r#"{"type":"input","text":"echo ü$((1+1))\n"}"#);
+    send_text(&mut socket, r#"{"type":"input","text":"echo ü$((1+1))\n"}"#);
     wait_for(&mut socket, "ü2");
-    say(&mut socket, r#"{"type":"resize","cols":101,"rows":33}"#);
+    send_text(&mut socket, r#"{"type":"resize","cols":101,"rows":33}"#);
     let mut tries = 0;
     // The first size is sent twice, so that a program redraws its screen.
     loop {
@@ -45,11 +46,11 @@ fn keys_and_output_pass_and_the_size_is_the_clients() {
         }
         tries += 1;
     }
-    say(&mut socket, r#"{"type":"resize","cols":77,"rows":22}"#);
+    send_text(&mut socket, r#"{"type":"resize","cols":77,"rows":22}"#);
     press(&mut socket, "stty size; echo then\n");
     assert!(wait_for(&mut socket, "then").contains("22 77"));
     // The session continues after a disconnect and can be attached again.
-    socket.close(None).expect("it is told");
+    socket.close(None).expect("the close is sent");
     assert_eq!(wait_close(&mut socket).0, 1005);
     drop(socket);
     eventually("nothing is left of it", || descriptors(&scene) <= before);
@@ -70,25 +71,25 @@ fn several_clients_can_attach_and_some_are_read_only() {
     shell(&scene, "x");
     let (mut one, _) = attach(&scene, "x", "?replay=none");
     let (mut two, _) = attach(&scene, "x", "?replay=none&cols=90&rows=30");
-    let (mut looker, attached) = attach(&scene, "x", "?read_only=true&replay=all");
+    let (mut watcher, attached) = attach(&scene, "x", "?read_only=true&replay=all");
     assert_eq!((&attached["read_only"], &attached["offset"]), (&true.into(), &0.into()));
-    wait_for(&mut looker, "up");
+    wait_for(&mut watcher, "up");
     press(&mut one, "echo fr''om one\n");
     press(&mut two, "echo fr''om two\n");
-    for socket in [&mut one, &mut two, &mut looker] {
+    for socket in [&mut one, &mut two, &mut watcher] {
         let seen = wait_for(socket, "from ");
         if !(seen.contains("from one") && seen.contains("from two")) {
             wait_for(socket, "from ");
         }
     }
-    press(&mut looker, "echo ne''ver\n");
-    assert_eq!(word(&mut looker)["type"], "refused");
-    say(&mut looker, r#"{"type":"resize","cols":1,"rows":1}"#);
-    assert_eq!(word(&mut looker)["type"], "refused");
+    press(&mut watcher, "echo ne''ver\n");
+    assert_eq!(next_text(&mut watcher)["type"], "refused");
+    send_text(&mut watcher, r#"{"type":"resize","cols":1,"rows":1}"#);
+    assert_eq!(next_text(&mut watcher)["type"], "refused");
     press(&mut one, "exit 5\n");
-    for socket in [&mut one, &mut two, &mut looker] {
+    for socket in [&mut one, &mut two, &mut watcher] {
         let ended = loop {
-            match hear(socket) {
+            match next_message(socket) {
                 Message::Text(text) => break serde_json::from_str::<serde_json::Value>(&text),
                 Message::Binary(bytes) => {
                     assert!(!String::from_utf8_lossy(&bytes).contains("never"))
@@ -119,14 +120,14 @@ fn a_session_without_a_terminal_uses_pipes() {
     assert_eq!(attached["terminal"], false);
     press(&mut socket, "through\n");
     wait_for(&mut socket, "through");
-    say(&mut socket, r#"{"type":"resize","cols":80,"rows":24}"#);
-    assert_eq!(word(&mut socket)["why"], "this session has no terminal");
-    say(&mut socket, r#"{"type":"eof"}"#);
-    let ended = word(&mut socket);
+    send_text(&mut socket, r#"{"type":"resize","cols":80,"rows":24}"#);
+    assert_eq!(next_text(&mut socket)["why"], "this session has no terminal");
+    send_text(&mut socket, r#"{"type":"eof"}"#);
+    let ended = next_text(&mut socket);
     assert_eq!((&ended["type"], &ended["outcome"]["exit_code"]), (&"ended".into(), &0.into()));
     let (mut deaf, _) = attach(&scene, "deaf", "?replay=none");
     press(&mut deaf, "x");
-    assert_eq!(word(&mut deaf)["why"], "this session takes no input");
+    assert_eq!(next_text(&mut deaf)["why"], "this session takes no input");
     scene.call_ok(&["stop", "--now", "deaf"]);
     assert_eq!(wait_close(&mut deaf).0, 1000);
     scene.stop_daemon();
@@ -192,7 +193,7 @@ fn a_shutdown_is_announced_and_the_next_daemon_continues() {
     let (mut again, attached) = attach(&scene, "x", &format!("?from={offset}"));
     assert_eq!((&attached["offset"], &attached["replay"]), (&offset.into(), &0.into()));
     press(&mut again, "echo go''es on\n");
-    assert!(!wait_for(&mut again, "goes on").contains("up"), "nothing comes twice");
+    assert!(!wait_for(&mut again, "goes on").contains("up"), "nothing is sent twice");
     scene.call_ok(&["stop", "--now", "x"]);
     scene.stop_daemon();
 }

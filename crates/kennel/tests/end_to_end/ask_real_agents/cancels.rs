@@ -1,4 +1,5 @@
-//! A real agent is cancelled in each phase: the cancel is reported, no further launch follows, and nothing is left.
+//! A real agent is cancelled in each phase: the cancel is reported, no further launch follows, and
+//! nothing is left.
 
 use kennel_testing::{Ended, eventually};
 
@@ -23,16 +24,16 @@ impl RealAgentScene {
     }
 
     /// A queued prompt is cancelled while the one before continues; then that one is cancelled.
-    pub(super) fn cancel_in_line_and_during_a_tool(&self) {
+    pub(super) fn cancel_queued_and_during_a_tool(&self) {
         let busy = self.start("bash:stay", &["anna", "--retries", "3", "hello"]);
         eventually("the tool runs", || self.sleepers() == SLEEPS);
-        let waiting = self.start("ok@line", &["anna", "--queue", "hello"]);
+        let waiting = self.start("ok@queued", &["anna", "--queue", "hello"]);
         eventually("it waits", || self.member()["waiting"] == 1);
         waiting.signal("INT");
         let reported = self.reported(waiting.wait());
         assert_eq!((reported.code, reported.verdict.as_str()), (130, "cancelled"), "{reported:?}");
-        assert_eq!(self.calls("ok@line"), 0, "{reported:?}");
-        assert_eq!(self.sleepers(), SLEEPS, "the other one goes on");
+        assert_eq!(self.calls("ok@queued"), 0, "{reported:?}");
+        assert_eq!(self.sleepers(), SLEEPS, "the other one continues");
         busy.signal("INT");
         self.assert_cancelled(busy.wait(), 1);
     }

@@ -32,7 +32,7 @@ pub(super) struct RealAgentScene {
 
 /// The result of a prompt.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct PromptResult {
     pub(super) code: i32,
     pub(super) verdict: String,
     pub(super) answer: String,
@@ -54,7 +54,7 @@ impl RealAgentScene {
         symlink(&program, scene.path("bin").join(cli.name())).expect("a link");
         let agent_scene = Self { scene, server, cli, program, mark };
         // Creates its folder with its configuration.
-        let _environment = agent_scene.surroundings("ok");
+        let _environment = agent_scene.environment("ok");
         let folder = agent_scene.home().join("work");
         let folder = folder.to_str().expect("a plain path");
         let mut args = vec!["member", "add", "anna", "--agent", cli.name(), "--cwd", folder];
@@ -75,11 +75,12 @@ impl RealAgentScene {
     }
 
     /// Writes the agent's configuration for a scenario and returns its environment.
-    pub(super) fn surroundings(&self, scenario: &str) -> BTreeMap<OsString, OsString> {
+    pub(super) fn environment(&self, scenario: &str) -> BTreeMap<OsString, OsString> {
         let home = self.home();
         let invocation = self.cli.invocation(&self.program, &self.server, scenario, &home);
         let mut env = invocation.expect("its configuration can be written").env;
-        // Otherwise they retry for minutes and have no variable for that. (Opencode follows the provider.)
+        // Otherwise they retry for minutes and have no variable for that. (Opencode follows the
+        // provider.)
         match self.cli {
             Cli::Codex => {
                 let knobs = "request_max_retries = 1\nstream_max_retries = 1\nwire_api";
@@ -121,12 +122,12 @@ impl RealAgentScene {
     }
 
     /// The command for a prompt to a provider at a closed port.
-    pub(super) fn command_to_nobody(&self, port: u16, args: &[&str]) -> Command {
-        let mut command = self.command("ok@nobody", args);
+    pub(super) fn command_to_closed_port(&self, port: u16, args: &[&str]) -> Command {
+        let mut command = self.command("ok@closed", args);
         let (live, dead) = (format!(":{}/", self.server.port()), format!(":{port}/"));
         match self.cli {
             Cli::Claude | Cli::Gemini => {
-                for (name, value) in self.surroundings("ok@nobody") {
+                for (name, value) in self.environment("ok@closed") {
                     let value = value.to_str().expect("plain text").replace(&live, &dead);
                     command.env(name, value);
                 }
@@ -139,7 +140,7 @@ impl RealAgentScene {
     pub(super) fn command(&self, scenario: &str, args: &[&str]) -> Command {
         let flags = ["ask", "--json", "--pen", self.scene.pen_name()];
         let mut command = self.scene.kennel(&[&flags, &GRACE[..], args].concat());
-        command.envs(self.surroundings(scenario));
+        command.envs(self.environment(scenario));
         command
     }
 
@@ -157,7 +158,7 @@ impl RealAgentScene {
         fs::write(self.home().join(".claude/.claude.json"), answered.to_string()).expect("written");
         let flags = ["chat", "--pen", self.scene.pen_name()];
         let mut command = self.scene.kennel(&[&flags, &GRACE[..], args].concat());
-        command.envs(self.surroundings("ok@chat"));
+        command.envs(self.environment("ok@chat"));
         command
     }
 
@@ -166,17 +167,17 @@ impl RealAgentScene {
     }
 
     #[track_caller]
-    pub(super) fn ask(&self, scenario: &str, args: &[&str]) -> Told {
+    pub(super) fn ask(&self, scenario: &str, args: &[&str]) -> PromptResult {
         self.reported(self.start(scenario, args).wait())
     }
 
     #[track_caller]
-    pub(super) fn reported(&self, ended: Ended) -> Told {
+    pub(super) fn reported(&self, ended: Ended) -> PromptResult {
         let whole: Value = serde_json::from_str(&ended.stdout)
             .unwrap_or_else(|error| panic!("{error}: {ended:?}\n{}", self.scene.logs()));
         let text = |name: &str| whole[name].as_str().map(ToOwned::to_owned);
         let session = text("session").expect("a session");
-        Told {
+        PromptResult {
             code: ended.code,
             verdict: text("verdict").expect("a verdict"),
             answer: text("answer").unwrap_or_default(),
@@ -283,8 +284,8 @@ impl RealAgentScene {
 
 /// Digits that no other running test has.
 fn unique_mark() -> String {
-    static OFFICES: AtomicU32 = AtomicU32::new(0);
-    let agent_scene = OFFICES.fetch_add(1, Ordering::Relaxed);
+    static SCENES: AtomicU32 = AtomicU32::new(0);
+    let agent_scene = SCENES.fetch_add(1, Ordering::Relaxed);
     format!("{:08}{agent_scene:03}", std::process::id())
 }
 

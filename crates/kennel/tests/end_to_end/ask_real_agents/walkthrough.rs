@@ -25,7 +25,7 @@ const AGENTS: [(&str, &str); 6] = [
 ];
 
 /// Which agent must have received which answers.
-const TOLD: [(&str, &[&str]); 3] = [
+const RECEIVED: [(&str, &[&str]); 3] = [
     ("plan.planner", &["research.codebase", "research.history", "research.risks"]),
     ("review.critic", &["plan.planner", "research.risks"]),
     ("review.editor", &["plan.planner"]),
@@ -57,11 +57,11 @@ impl Repository {
     }
 
     /// The environment with a scenario for each of the two.
-    fn surroundings(&self, claude: &str, codex: &str) -> BTreeMap<OsString, OsString> {
+    fn environment(&self, claude: &str, codex: &str) -> BTreeMap<OsString, OsString> {
         let (server, home) = (&self.agent_scene.server, self.agent_scene.home());
         let other = Cli::Codex.invocation(&self.codex, server, codex, &home);
         let mut env = other.expect("its configuration can be written").env;
-        env.extend(self.agent_scene.surroundings(claude));
+        env.extend(self.agent_scene.environment(claude));
         env
     }
 
@@ -70,7 +70,7 @@ impl Repository {
     fn run(&self, script: &str, claude: &str, codex: &str) -> Ended {
         let scene = &self.agent_scene.scene;
         let mut command = scene.command(Path::new("/bin/sh"));
-        let mut env = self.surroundings(claude, codex);
+        let mut env = self.environment(claude, codex);
         let path = env.remove(&OsString::from("PATH")).expect("a PATH");
         let path = format!("{}:{}", scene.path("").display(), path.display());
         command.envs(env).env("PATH", path).env("KENNEL_HOME", scene.path("home/kennel"));
@@ -109,7 +109,7 @@ impl Repository {
     /// Checks that each was asked once and got the earlier answers.
     fn assert_handed_on(&self, after: usize) {
         let answers = self.answers();
-        for (agent, before) in TOLD {
+        for (agent, before) in RECEIVED {
             let asked = self.asked(agent, after);
             assert_eq!(asked.len(), 1, "{agent}: {asked:?}");
             for former in before {
@@ -137,7 +137,7 @@ fn the_documented_plan_is_run_cancelled_and_resumed() {
     let page = page("plans.md");
     let [whole, begun, rest] = blocks(&page, "sh")[..] else { panic!("three blocks: {page}") };
     let first = blocks(&page, "console")[0].trim().trim_start_matches("$ ");
-    assert!(whole.contains(first), "the page begins with what it shows then");
+    assert!(whole.contains(first), "the first block contains the command of the first example");
 
     let reported = repository.run(whole, "numbered", "numbered");
     repository.assert_handed_on(0);

@@ -8,7 +8,7 @@ use kennel_testing::{Ended, Pen, Process, Scene, alive, eventually, is_free, loo
 use serde_json::Value;
 
 use super::part::{CODE, Noted, Part};
-use super::story::Scenario;
+use super::scenario::Scenario;
 use super::victims::Victims;
 use crate::journal::Journal;
 use crate::worktrees::Repo;
@@ -17,7 +17,7 @@ use crate::worktrees::Repo;
 const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// The exit code of a fake agent whose output has no reader.
-const WRITES_TO_NOBODY: u8 = 74;
+const NO_READER_CODE: u8 = 74;
 
 /// Points at which the keeper has stored its outcome, or the daemon has received it.
 const OUTCOME_IS_SAFE: [&str; 5] =
@@ -25,7 +25,7 @@ const OUTCOME_IS_SAFE: [&str; 5] =
 
 pub(crate) struct Audit<'a> {
     pub(crate) scene: &'a Scene,
-    pub(crate) story: Scenario,
+    pub(crate) scenario: Scenario,
     pub(crate) point: &'static str,
     pub(crate) victims: Victims,
     pub(crate) bystander: Part,
@@ -39,7 +39,7 @@ pub(crate) struct Audit<'a> {
     /// The journals of both just before the kill.
     pub(crate) before: [Journal; 2],
     /// The results of the scenario's commands.
-    pub(crate) acts: Vec<Ended>,
+    pub(crate) results: Vec<Ended>,
 }
 
 impl Audit<'_> {
@@ -47,16 +47,16 @@ impl Audit<'_> {
         let sessions = self.settle();
         self.check_processes(&sessions);
         self.check_answers(&sessions);
-        if !self.bystander_harmed && self.story != Scenario::Shutdown {
+        if !self.bystander_harmed && self.scenario != Scenario::Shutdown {
             let bystander = self.bystander.find(&sessions).expect("the bystander is on record");
-            assert_eq!(bystander["phase"], "running", "the bystander was hit");
+            assert_eq!(bystander["phase"], "running", "the bystander was ended");
         }
         self.forget_the_lost(&sessions);
         self.scene.call_ok(&["stop", "--all"]);
         let sessions = self.scene.sessions();
         self.check_end(&self.bystander, &sessions, self.bystander_harmed, &self.before[0]);
         self.check_end(&self.subject, &sessions, self.subject_harmed, &self.before[1]);
-        self.end_what_nobody_could_see();
+        self.end_unobserved_processes();
         if let Some(repo) = self.repo {
             repo.assert_settled();
         }
@@ -79,7 +79,9 @@ impl Audit<'_> {
         let pid = session["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
         match session["phase"].as_str() {
             // Its timeout will expire soon.
-            Some("running") if self.story == Scenario::Overdue && session["name"] == "subject" => {
+            Some("running")
+                if self.scenario == Scenario::Overdue && session["name"] == "subject" =>
+            {
                 false
             }
             Some("running") => session["wanted"] == "running" && pid.is_some_and(alive),
@@ -115,7 +117,7 @@ impl Audit<'_> {
         });
         assert!(
             owned.is_some(),
-            "alive and unowned: {left:#?}, {running} sessions run, keepers {keepers:?}"
+            "live processes without an owner: {left:#?}, {running} sessions run, keepers {keepers:?}"
         );
     }
 
@@ -129,12 +131,12 @@ impl Audit<'_> {
     #[track_caller]
     fn check_answers(&self, sessions: &[Value]) {
         let subject = self.subject.find(sessions);
-        for ended in &self.acts {
+        for ended in &self.results {
             assert!(ended.code >= 0, "a command was killed: {ended:?}");
         }
-        let Some(act) = self.acts.last().filter(|act| act.code == 0) else { return };
+        let Some(result) = self.results.last().filter(|result| result.code == 0) else { return };
         let phase = subject.map(|session| session["phase"].as_str().unwrap_or_default());
-        match self.story {
+        match self.scenario {
             Scenario::Launch
             | Scenario::Worktree
             | Scenario::Exit
@@ -142,20 +144,20 @@ impl Audit<'_> {
             | Scenario::Ready
             | Scenario::Overdue => {
                 let id = subject.map(|session| session["id"].clone());
-                assert_eq!(id, Some(Value::from(act.stdout.trim_end())), "{act:?}");
+                assert_eq!(id, Some(Value::from(result.stdout.trim_end())), "{result:?}");
             }
             Scenario::Cancel | Scenario::Stop => {
                 // A session cancelled before it was on record does not exist.
-                assert!(matches!(phase, None | Some("cleaned")), "{act:?}: {phase:?}");
+                assert!(matches!(phase, None | Some("cleaned")), "{result:?}: {phase:?}");
             }
-            Scenario::Removal => assert_eq!(phase, None, "{act:?}"),
-            Scenario::Shutdown => assert_eq!(phase, Some("cleaned"), "{act:?}"),
+            Scenario::Removal => assert_eq!(phase, None, "{result:?}"),
+            Scenario::Shutdown => assert_eq!(phase, Some("cleaned"), "{result:?}"),
             Scenario::Restart if !self.subject_harmed => {
-                assert_eq!(phase, Some("running"), "{act:?}")
+                assert_eq!(phase, Some("running"), "{result:?}")
             }
             Scenario::Report if !self.subject_harmed => {
                 let reported = subject.map(|session| session["activity"].clone());
-                assert_eq!(reported, Some("busy".into()), "{act:?}");
+                assert_eq!(reported, Some("busy".into()), "{result:?}");
             }
             Scenario::Report => {}
             Scenario::Restart
@@ -183,7 +185,7 @@ impl Audit<'_> {
     fn check_end(&self, part: &Part, sessions: &[Value], harmed: bool, before: &Journal) {
         let noted = part.noted(self.scene);
         let Some(session) = part.find(sessions) else {
-            let removed = self.story == Scenario::Removal && part.name == "subject";
+            let removed = self.scenario == Scenario::Removal && part.name == "subject";
             assert!(removed || noted == Noted::Nothing, "it ran, and is on no record");
             return;
         };
@@ -193,7 +195,7 @@ impl Audit<'_> {
         assert!(!folder.join("token").exists(), "the token of {session:#}");
         eventually("its lock is free", || is_free(&folder.join("lock")));
         self.check_exit(session, noted, harmed);
-        if self.story == Scenario::Removal && part.name == "subject" {
+        if self.scenario == Scenario::Removal && part.name == "subject" {
             return; // its folder may be removed before its row
         }
         check_output(&folder, before, session, harmed);
@@ -205,7 +207,7 @@ impl Audit<'_> {
         match exit["kind"].as_str().expect("an exit") {
             "never_ran" => assert_eq!(noted, Noted::Nothing, "it ran: {session:#}"),
             // An agent without a reader ends by itself too.
-            "code" if harmed && exit["code"] == WRITES_TO_NOBODY => {
+            "code" if harmed && exit["code"] == NO_READER_CODE => {
                 assert_eq!(noted, Noted::Started, "{session:#}");
             }
             "code" => {
@@ -217,13 +219,14 @@ impl Audit<'_> {
             }
             "signal" => assert_ne!(noted, Noted::Ended, "it ended by itself: {session:#}"),
             "unknown" => {
-                // Neither keeper nor kernel could report it: the keeper is dead, and with it the pidfd.
-                assert!(harmed, "its keeper could tell: {session:#}");
-                let replaced = matches!(self.story, Scenario::Adoption | Scenario::Restart);
+                // Neither keeper nor kernel could report it: the keeper is dead, and with it the
+                // pidfd.
+                assert!(harmed, "its keeper could report the status: {session:#}");
+                let replaced = matches!(self.scenario, Scenario::Adoption | Scenario::Restart);
                 // An agent that died before its exec has a status that is not the program's.
                 let untold = replaced || noted == Noted::Nothing;
                 let holder_died = self.victims.daemon || self.yard_killed || untold;
-                assert!(holder_died, "the kernel could tell: {session:#}");
+                assert!(holder_died, "the kernel could report the status: {session:#}");
                 let is_subject = session["name"] == "subject";
                 let safe = OUTCOME_IS_SAFE.iter().any(|point| self.point.starts_with(point));
                 assert!(!(is_subject && safe), "its outcome was safe: {session:#}");
@@ -233,7 +236,7 @@ impl Audit<'_> {
     }
 
     /// A lost session may leave processes: only the test can end them.
-    fn end_what_nobody_could_see(&self) {
+    fn end_unobserved_processes(&self) {
         if self.scene.pen == Pen::Subtree && self.yard_killed && self.victims.keeper {
             for process in self.scene.processes().iter().filter(|p| self.is_unseen(p)) {
                 kennel_testing::signal(process.pid, "KILL");

@@ -7,7 +7,7 @@ use kennel_testing::{Ended, Faults, Pen, Process, Running, Scene, Who, eventuall
 
 use super::audit::Audit;
 use super::part::Part;
-use super::story::Scenario;
+use super::scenario::Scenario;
 use super::victims::{Victims, keepers};
 use crate::journal::Journal;
 use crate::worktrees::Repo;
@@ -15,7 +15,7 @@ use crate::worktrees::Repo;
 /// How long a scenario may take to reach its point.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// See the module.
+/// A point, the victims that are killed there, and where the sessions run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) point: &'static str,
@@ -28,35 +28,36 @@ impl Case {
     /// Runs the scenario, kills, and audits. On a failure it panics with the logs.
     pub(crate) fn run(self) {
         let Some(scene) = Scene::new(self.who, self.pen) else { return };
-        let reported = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.tell(&scene)));
+        let reported =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.run_in(&scene)));
         if let Err(panic) = reported {
             eprintln!("*** {self:?}\n{}", scene.logs());
             std::panic::resume_unwind(panic);
         }
     }
 
-    fn tell(self, scene: &Scene) {
+    fn run_in(self, scene: &Scene) {
         let faults = Faults::new(scene);
-        let story = Scenario::passing(self.point);
+        let scenario = Scenario::passing(self.point);
         let bystander = Part::new("bystander", false);
-        let repo = story.has_worktree().then(|| Repo::new(scene));
-        let subject = Part::new("subject", story.ends_by_itself())
+        let repo = scenario.has_worktree().then(|| Repo::new(scene));
+        let subject = Part::new("subject", scenario.ends_by_itself())
             .in_worktree_of(repo.as_ref())
-            .with(story.flags());
+            .with(scenario.flags());
         let bystander_id = bystander.launch(scene);
         let bystander_keeper = *keepers(scene).first().expect("the bystander's keeper");
-        let mut acts = story.prepare(scene, &faults, &subject);
+        let mut results = scenario.prepare(scene, &faults, &subject);
         faults.arm(self.point);
-        acts.extend(story.begin(scene, &subject, bystander_keeper));
+        results.extend(scenario.begin(scene, &subject, bystander_keeper));
         let Some(there) = faults.wait_reached(self.point, TIMEOUT) else {
-            panic!("{story:?} does not pass {}", self.point);
+            panic!("{scenario:?} does not pass {}", self.point);
         };
 
         let keeper = self.keeper(scene, there, bystander_keeper);
         let folder = other_folder(scene, &bystander_id);
         let before = [Some(scene.session_folder(&bystander_id)), folder.clone()]
             .map(|folder| folder.map(|folder| Journal::read(&folder)).unwrap_or_default());
-        if story == Scenario::KeeperDeath && self.pen == Pen::Subtree {
+        if scenario == Scenario::KeeperDeath && self.pen == Pen::Subtree {
             // If the yard is dead too, processes that it had not ended can't be observed.
             let yard = scene.yard();
             let is_orphan =
@@ -66,26 +67,26 @@ impl Case {
             });
         }
         let killed = self.victims.kill(scene, keeper);
-        story.let_go(&faults);
+        scenario.release(&faults);
         faults.disarm(self.point);
 
         // The first command restarts what is dead.
         let _sessions = scene.sessions();
-        let acts: Vec<Ended> = acts.into_iter().map(Running::wait).collect();
+        let results: Vec<Ended> = results.into_iter().map(Running::wait).collect();
         let audit = Audit {
             scene,
-            story,
+            scenario,
             point: self.point,
             victims: self.victims,
             bystander,
             subject,
             bystander_harmed: killed.keeper == Some(bystander_keeper),
-            subject_harmed: story == Scenario::KeeperDeath
+            subject_harmed: scenario == Scenario::KeeperDeath
                 || killed.keeper.is_some_and(|pid| pid != bystander_keeper),
             yard_killed: killed.yard.is_some(),
             repo: repo.as_ref(),
             before,
-            acts,
+            results,
         };
         audit.run();
     }

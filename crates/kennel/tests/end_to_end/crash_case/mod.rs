@@ -1,21 +1,22 @@
-//! The crash walk: a scenario runs up to a named point of daemon, keeper or yard, some of them are killed
-//! there, and the result is audited from outside.
+//! The crash walk: a scenario runs up to a named point of daemon, keeper or yard, some of them are
+//! killed there, and the result is audited from outside.
 
 mod audit;
 mod case;
 mod part;
-mod story;
+mod scenario;
 mod victims;
 
 pub(crate) use case::Case;
 pub(crate) use part::{Noted, Part};
-pub(crate) use story::Scenario;
+pub(crate) use scenario::Scenario;
 pub(crate) use victims::Victims;
 
-/// Every named point of keeper, yard and daemon that a session with a single immediate launch passes.
+/// Every named point of keeper, yard and daemon that a session with a single immediate launch
+/// passes.
 pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
     points().filter(|point| {
-        let of_its_own = is_about_terminals(point) || is_about_prompts(point);
+        let of_its_own = is_about_adoption(point) || is_about_prompts(point);
         !is_about_launches(point) && !of_its_own && !is_about_plans(point)
     })
 }
@@ -26,8 +27,8 @@ pub(crate) fn about_launches() -> impl Iterator<Item = &'static str> {
 }
 
 /// Points that only adopted sessions pass.
-pub(crate) fn about_terminals() -> impl Iterator<Item = &'static str> {
-    points().filter(|point| is_about_terminals(point))
+pub(crate) fn about_adoption() -> impl Iterator<Item = &'static str> {
+    points().filter(|point| is_about_adoption(point))
 }
 
 /// Points that only prompts or members pass.
@@ -44,7 +45,7 @@ fn is_about_prompts(point: &str) -> bool {
     point.starts_with("daemon.judge.") || point.starts_with("daemon.member.")
 }
 
-fn is_about_terminals(point: &str) -> bool {
+fn is_about_adoption(point: &str) -> bool {
     point.starts_with("daemon.adopted.")
 }
 

@@ -40,12 +40,12 @@ impl Part {
         Self { name, ends, repo: None, flags: &[] }
     }
 
-    /// The same, in a worktree of this repository.
+    /// Runs it in a worktree of this repository.
     pub(crate) fn in_worktree_of(self, repo: Option<&Repo<'_>>) -> Self {
         Self { repo: repo.map(|repo| repo.path.clone()), ..self }
     }
 
-    /// The same, with these flags.
+    /// Adds these flags.
     pub(crate) fn with(self, flags: &'static [&'static str]) -> Self {
         Self { flags, ..self }
     }

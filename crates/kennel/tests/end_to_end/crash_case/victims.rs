@@ -1,4 +1,4 @@
-//! The victims.
+//! The processes that a case kills.
 
 use kennel_testing::{Process, Scene};
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,4 +1,5 @@
-//! C3: after a kill between any two steps of creating or removing, the next daemon finds and finishes it.
+//! C3: after a kill between any two steps of creating or removing, the next daemon finds and
+//! finishes it.
 
 use std::time::Duration;
 
@@ -107,7 +108,7 @@ fn an_orphaned_git_releases_its_lock() {
     let ended = run.wait();
     assert_ne!(ended.code, 0, "{ended:?}");
     scene.wait_phase("x", "cleaned");
-    assert_eq!(locks(), "", "what is locked stays so");
+    assert_eq!(locks(), "", "a lock is left");
     repo.assert_settled();
     scene.assert_nothing_left_soon();
     scene.stop_daemon();

@@ -23,7 +23,7 @@ fn examples() -> Vec<(String, Vec<String>)> {
 }
 
 /// Replaces what differs between runs: ids, commits and the home folder.
-fn without_accidents(line: &str, scene: &Scene) -> Vec<String> {
+fn normalized(line: &str, scene: &Scene) -> Vec<String> {
     let home = scene.path("home").canonicalize().expect("it is there").display().to_string();
     let work = scene.path("work").canonicalize().expect("it is there").display().to_string();
     let line = line.replace(&home, "/home/u").replace(&work, "/home/u");
@@ -60,7 +60,7 @@ fn the_examples_in_the_docs_are_true() {
         shell.args(["-c", &format!("exec 2>&1\n{script}")]).current_dir(&repo.path);
         let ended = Running::start(shell).wait();
         let lines = |lines: &mut dyn Iterator<Item = &str>| {
-            lines.map(|line| without_accidents(line, &scene)).collect::<Vec<_>>()
+            lines.map(|line| normalized(line, &scene)).collect::<Vec<_>>()
         };
         let printed = lines(&mut ended.stdout.lines());
         let expected = lines(&mut expected.iter().map(String::as_str));

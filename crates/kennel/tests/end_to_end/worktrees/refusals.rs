@@ -15,9 +15,9 @@ fn assert_refused(repo: &Repo<'_>, folder: &Path, flag: &str, why: &str) {
     let ended = repo.start_in(folder, &[flag], &format!("touch {}", ran.display())).wait();
     assert_eq!(ended.code, 202, "{ended:?}");
     assert!(ended.stderr.contains(why), "{why:?}: {ended:?}");
-    assert!(!ran.exists(), "it ran all the same");
+    assert!(!ran.exists(), "it ran although it was refused");
     assert_eq!(repo.scene.sessions(), Vec::<serde_json::Value>::new(), "it is on record");
-    assert_eq!(repo.places(), Vec::<String>::new());
+    assert_eq!(repo.worktree_names(), Vec::<String>::new());
 }
 
 #[test]
@@ -59,15 +59,15 @@ fn a_bare_repository_works() {
         repo.start_in(&bare, &["--worktree"], "cat file; git rev-parse --git-common-dir").wait();
     assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(ended.stdout, format!("one\n{}\n", bare.display()));
-    assert_eq!(repo.places(), Vec::<String>::new());
+    assert_eq!(repo.worktree_names(), Vec::<String>::new());
     assert_eq!(repo.shell_in(&bare, "git branch --list 'kennel/*'; git worktree prune -n"), "");
     scene.stop_daemon();
 }
 
 /// A small disk only for worktrees.
-struct SmallPlace(std::path::PathBuf);
+struct WorktreeDisk(std::path::PathBuf);
 
-impl SmallPlace {
+impl WorktreeDisk {
     fn new(scene: &Scene) -> Self {
         let path = scene.path("work/small");
         fs::create_dir(&path).expect("mkdir");
@@ -78,7 +78,7 @@ impl SmallPlace {
     }
 }
 
-impl Drop for SmallPlace {
+impl Drop for WorktreeDisk {
     fn drop(&mut self) {
         Command::new("umount").arg("-l").arg(&self.0).status().ok();
     }
@@ -88,7 +88,7 @@ impl Drop for SmallPlace {
 fn a_full_disk_is_reported_before_and_during_creation() {
     let Some((scene, faults)) = scene_with_points(Who::Root, Pen::Subtree) else { return };
     let repo = Repo::new(&scene);
-    let small = SmallPlace::new(&scene);
+    let small = WorktreeDisk::new(&scene);
     let mut start = scene.kennel(&["daemon", "start"]);
     start.env("KENNEL_DAEMON_WORKTREES", &small.0);
     assert_eq!(Running::start(start).wait().code, 0);

@@ -13,7 +13,7 @@ fn scene() -> Option<Scene> {
 }
 
 /// The kept worktrees by session id.
-fn keepers(repo: &Repo<'_>) -> Vec<String> {
+fn kept_sessions(repo: &Repo<'_>) -> Vec<String> {
     let listed = repo.listed();
     assert!(listed.iter().all(|it| it["state"] == "kept"), "{listed:#?}");
     listed.iter().map(|it| it["session"].as_str().expect("an id").to_owned()).collect()
@@ -27,16 +27,17 @@ fn a_resume_continues_in_the_kept_worktree() {
     let first = repo.start_in(&repo.path.join("sub"), &["--worktree", "--name", "x"], script);
     let first = first.wait();
     let id = scene.session("x")["id"].as_str().expect("an id").to_owned();
-    let sub = repo.place().canonicalize().expect("it is there").join(format!("repo-{id}/sub"));
+    let sub =
+        repo.worktrees_folder().canonicalize().expect("it is there").join(format!("repo-{id}/sub"));
     assert_eq!(first.stdout, format!("{}\n2\n", sub.display()), "{first:?}");
-    assert_eq!(keepers(&repo), [id.as_str()]);
+    assert_eq!(kept_sessions(&repo), [id.as_str()]);
 
     // So can the next daemon.
     scene.call_ok(&["daemon", "restart"]);
     let second = Running::start(scene.kennel(&["resume", "x"])).wait();
     assert_eq!((second.code, second.stdout), (0, format!("{}\n3\n", sub.display())));
     assert!(second.stderr.contains("is kept: "), "{}", second.stderr);
-    assert_eq!(keepers(&repo), [format!("{id}_2")], "by its latest launch");
+    assert_eq!(kept_sessions(&repo), [format!("{id}_2")], "by its latest launch");
 
     // No launch is removed from the record before the worktree.
     for reference in ["x", &id, &format!("{id}_2")] {
@@ -84,7 +85,7 @@ fn a_worktree_removed_by_a_later_launch_is_not_kept_by_an_earlier_one() {
     let repo = Repo::new(&scene);
     let script = "if [ -e left ]; then rm left; else echo > left; fi";
     let first = repo.run(&["--worktree", "--name", "x"], script);
-    assert_eq!((first.code, keepers(&repo).len()), (0, 1), "{first:?}");
+    assert_eq!((first.code, kept_sessions(&repo).len()), (0, 1), "{first:?}");
     let second = Running::start(scene.kennel(&["resume", "x"])).wait();
     assert_eq!(second.code, 0, "{second:?}");
     repo.assert_settled();
@@ -103,7 +104,8 @@ fn a_restart_uses_the_same_worktree() {
     assert_eq!(run.code, 0, "{run:?}");
     let id = run.stdout.trim_end();
     assert_eq!(scene.call(&["wait", id]).code, 3);
-    let tree = repo.place().canonicalize().expect("it is there").join(format!("repo-{id}"));
+    let tree =
+        repo.worktrees_folder().canonicalize().expect("it is there").join(format!("repo-{id}"));
     let log = fs::read_to_string(log).expect("a log");
     assert_eq!(log, format!("{}\n", tree.display()).repeat(2));
     repo.assert_settled();
@@ -144,9 +146,9 @@ fn a_queued_session_gets_its_worktree_at_its_turn() {
     let refused = repo.run(&["-d", "--worktree"], "true");
     assert_eq!(refused.code, 202, "{refused:?}");
     assert!(refused.stderr.contains("the limit is 1"), "{refused:?}");
-    let say = "pwd; git branch --show-current";
+    let script = "pwd; git branch --show-current";
     for name in ["gone", "next"] {
-        let queued = repo.run(&["-d", "--worktree", "--queue", "--name", name], say);
+        let queued = repo.run(&["-d", "--worktree", "--queue", "--name", name], script);
         assert_eq!(queued.code, 0, "{queued:?}");
     }
     scene.call_ok(&["stop", "gone"]);
@@ -156,7 +158,8 @@ fn a_queued_session_gets_its_worktree_at_its_turn() {
     scene.call_ok(&["stop", &first]);
     assert_eq!(scene.call(&["wait", "next"]).code, 0);
     let id = scene.session("next")["id"].as_str().expect("an id").to_owned();
-    let tree = repo.place().canonicalize().expect("it is there").join(format!("repo-{id}"));
+    let tree =
+        repo.worktrees_folder().canonicalize().expect("it is there").join(format!("repo-{id}"));
     assert_eq!(scene.output("next"), format!("{}\nkennel/{id}\n", tree.display()));
     repo.assert_settled();
     scene.stop_daemon();

@@ -9,11 +9,11 @@ use super::Repo;
 everywhere! {
     fn a_session_runs_in_its_worktree_and_leaves_nothing(scene: Scene) {
         let repo = Repo::new(&scene);
-        let say = "pwd; echo \"$PWD\"; git branch --show-current; cat ../file";
-        let ended = repo.start_in(&repo.path.join("sub"), &["--worktree"], say).wait();
+        let script = "pwd; echo \"$PWD\"; git branch --show-current; cat ../file";
+        let ended = repo.start_in(&repo.path.join("sub"), &["--worktree"], script).wait();
         assert_eq!(ended.code, 0, "{ended:?}");
         let id = scene.sessions()[0]["id"].as_str().expect("an id").to_owned();
-        let tree = repo.place().canonicalize().expect("it is there").join(format!("repo-{id}"));
+        let tree = repo.worktrees_folder().canonicalize().expect("it is there").join(format!("repo-{id}"));
         let sub = tree.join("sub").display().to_string();
         assert_eq!(ended.stdout, format!("{sub}\n{sub}\nkennel/{id}\none\n"));
         let reported = format!("kennel: running in worktree {} on branch kennel/{id}\n", tree.display());
@@ -34,7 +34,7 @@ everywhere! {
         let flags = ["--worktree", "--timeout", "1s", "--grace", "300ms", "--name", "x"];
         let ended = repo.run(&flags, &script);
         assert_eq!(scene.session("x")["reason"]["kind"], "timed_out", "{ended:?}");
-        assert!(!log.exists(), "removed under its feet");
+        assert!(!log.exists(), "removed before the last process ended");
         scene.assert_nothing_left();
         repo.assert_settled();
         scene.stop_daemon();
@@ -78,7 +78,7 @@ fn uncommitted_changes_are_not_copied_and_that_is_reported() {
     let ended = repo.run(&["--worktree"], "cat file");
     assert_eq!(ended.stdout, "one\n");
     assert!(ended.stderr.contains("does not contain the uncommitted changes"), "{ended:?}");
-    assert_eq!(repo.shell("cat file"), "two", "the checkout is as it was");
+    assert_eq!(repo.shell("cat file"), "two", "the checkout is unchanged");
     repo.assert_settled();
     scene.stop_daemon();
 }
@@ -135,17 +135,17 @@ fn concurrent_sessions_have_different_worktrees() {
             repo.start(&["--worktree"], &format!("echo {number} > ignored; pwd; cat ignored"))
         })
         .collect();
-    let mut places = Vec::new();
+    let mut folders = Vec::new();
     for (number, run) in all.into_iter().enumerate() {
         let ended = run.wait();
         assert_eq!(ended.code, 0, "{ended:?}");
-        let (place, own) = ended.stdout.trim_end().rsplit_once('\n').expect("two lines");
+        let (folder, own) = ended.stdout.trim_end().rsplit_once('\n').expect("two lines");
         assert_eq!(own, number.to_string());
-        places.push(place.to_owned());
+        folders.push(folder.to_owned());
     }
-    places.sort();
-    places.dedup();
-    assert_eq!(places.len(), 4, "{places:?}");
+    folders.sort();
+    folders.dedup();
+    assert_eq!(folders.len(), 4, "{folders:?}");
     // A worktree whose git found the repository locked is removed a moment later.
     eventually("all are removed", || repo.is_bare_of_worktrees());
     repo.assert_settled();

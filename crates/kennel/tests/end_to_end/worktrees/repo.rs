@@ -73,7 +73,7 @@ impl<'a> Repo<'a> {
         self.hook_at("post-checkout", script);
     }
 
-    /// The same for another hook.
+    /// Installs a git hook with this name.
     pub(crate) fn hook_at(&self, name: &str, script: &str) {
         let path = self.path.join(".git/hooks").join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
@@ -82,13 +82,13 @@ impl<'a> Repo<'a> {
     }
 
     /// The default folder for worktrees.
-    pub(crate) fn place(&self) -> PathBuf {
+    pub(crate) fn worktrees_folder(&self) -> PathBuf {
         self.scene.kennel_home().join("worktrees")
     }
 
     /// The contents of that folder.
-    pub(crate) fn places(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.place()).into_iter().flatten().flatten();
+    pub(crate) fn worktree_names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.worktrees_folder()).into_iter().flatten().flatten();
         let mut names: Vec<_> =
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
@@ -99,13 +99,13 @@ impl<'a> Repo<'a> {
     pub(crate) fn is_bare_of_worktrees(&self) -> bool {
         let branches = self.shell("git for-each-ref --format='%(refname)' refs/heads/kennel");
         let entries = fs::read_dir(self.path.join(".git/worktrees")).into_iter().flatten().count();
-        branches.is_empty() && entries == 0 && self.places().is_empty()
+        branches.is_empty() && entries == 0 && self.worktree_names().is_empty()
     }
 
     /// Checks that no worktree or branch is left, and that the repository is intact.
     #[track_caller]
     pub(crate) fn assert_settled(&self) {
-        assert_eq!(self.places(), Vec::<String>::new(), "left in the place");
+        assert_eq!(self.worktree_names(), Vec::<String>::new(), "left in the folder of worktrees");
         eventually("no worktree and no branch of one is left", || self.is_bare_of_worktrees());
         self.assert_whole();
         let listed = self.scene.call_ok(&["worktrees"]);

@@ -1,8 +1,9 @@
-//! Measures the time from the command to the agent's first call of its provider, and the memory: the real Claude Code,
-//! directly and through `kennel ask`, against a mock of its provider.
+//! Measures the time from the command to the agent's first call of its provider, and the memory:
+//! the real Claude Code, directly and through `kennel ask`, against a mock of its provider.
 //!
-//! Claude Code takes about half a second, with a variation that hides Kennel's share: so the same is measured with an
-//! agent that calls its provider first of all, and the target is for that difference.
+//! Claude Code takes about half a second, with a variation that hides Kennel's share: so the same
+//! is measured with an agent that calls its provider first of all, and the target is for that
+//! difference.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -44,7 +45,7 @@ pub(in super::super) fn section(run: &mut BenchRun) -> Result<()> {
     let more = compare(&home, &quick, "at once", 51)?;
     let what = "ask: more time to the first call of the provider";
     run.targets.push(Target::at_most(what, more, 20.0, "ms"));
-    look_at_memory(run, &home, &setup)?;
+    measure_memory(run, &home, &setup)?;
     println!();
     home.stop()?;
     Ok(())
@@ -126,7 +127,7 @@ impl AgentSetup {
     }
 
     /// Waits for the end of a run, and discards its other calls.
-    fn over(&self, mut child: Child) -> Result<()> {
+    fn wait_for_end(&self, mut child: Child) -> Result<()> {
         let status = child.wait()?;
         ensure!(status.success(), "it ended with {status}");
         while self.calls.try_recv().is_ok() {}
@@ -163,7 +164,7 @@ impl Contender for ByHand<'_> {
         let mut child = command.spawn().context("claude")?;
         child.stdin.take().context("a pipe")?.write_all(b"hi")?;
         let took = self.setup.call()?.duration_since(begun);
-        self.setup.over(child)?;
+        self.setup.wait_for_end(child)?;
         Ok(nanoseconds(took))
     }
 }
@@ -197,14 +198,15 @@ impl Contender for ThroughKennel<'_> {
         let begun = Instant::now();
         let child = command.spawn().context("kennel ask")?;
         let took = self.setup.call()?.duration_since(begun);
-        self.setup.over(child)?;
+        self.setup.wait_for_end(child)?;
         Ok(nanoseconds(took))
     }
 }
 
-/// Measures the memory of Kennel's processes and of the agent's for one prompt, while the agent waits for its provider.
+/// Measures the memory of Kennel's processes and of the agent's for one prompt, while the agent
+/// waits for its provider.
 #[expect(clippy::cast_precision_loss, reason = "kilobytes")]
-fn look_at_memory(run: &mut BenchRun, home: &BenchHome, setup: &AgentSetup) -> Result<()> {
+fn measure_memory(run: &mut BenchRun, home: &BenchHome, setup: &AgentSetup) -> Result<()> {
     let mut command = ThroughKennel { name: "", setup, home: &home.folder }.command("hang")?;
     let mut asking = command.spawn().context("kennel ask")?;
     setup.call()?;

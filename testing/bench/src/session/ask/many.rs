@@ -30,7 +30,7 @@ pub(in super::super) fn section(run: &mut BenchRun) -> Result<()> {
     println!("3. {MEMBERS} members prompted at once, {prompts} prompts each");
     let home = run.home("many")?;
     let agents = MemberAgents::new(run.folder.join("agents"))?;
-    agents.hire(&home)?;
+    agents.add_members(&home)?;
     for_all_members(|member| agents.ask(&home, member))?; // warms up
     let bare =
         timed(|| for_all_members(|member| (0..prompts).try_for_each(|_| agents.by_hand(member))))?;
@@ -92,7 +92,7 @@ impl MemberAgents {
         self.folder.join(member.to_string())
     }
 
-    fn hire(&self, home: &BenchHome) -> Result<()> {
+    fn add_members(&self, home: &BenchHome) -> Result<()> {
         let mut client = home.connect()?;
         for member in 0..MEMBERS {
             let settings = AgentSettings { agent: "claude".into(), ..AgentSettings::default() };
@@ -170,5 +170,5 @@ impl MemberAgents {
 }
 
 fn text(path: &Path) -> Result<String> {
-    Ok(path.to_str().context("a path that is no text")?.to_owned())
+    Ok(path.to_str().context("the path is not UTF-8")?.to_owned())
 }

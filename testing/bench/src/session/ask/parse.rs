@@ -1,4 +1,5 @@
-//! Measures the parsing of an agent's output: its speed, and that it needs no more memory than a line.
+//! Measures the parsing of an agent's output: its speed, and that it needs no more memory than a
+//! line.
 
 use std::fs;
 use std::time::Instant;
@@ -25,7 +26,7 @@ pub(in super::super) fn section(run: &mut BenchRun) -> Result<()> {
     let times = (total * MEGABYTE).div_ceil(block.len());
     let (mut rates, mut most) = (Vec::new(), 0);
     for _ in 0..rounds {
-        let before = forget_peak()?;
+        let before = reset_peak()?;
         let begun = Instant::now();
         read(&block, times)?;
         let seconds = begun.elapsed().as_secs_f64();
@@ -46,24 +47,24 @@ pub(in super::super) fn section(run: &mut BenchRun) -> Result<()> {
 fn read(block: &[u8], times: usize) -> Result<()> {
     let mut reader =
         Agent::of(&AgentSettings { agent: "claude".into(), ..AgentSettings::default() })?.reader();
-    let mut happenings = 0;
+    let mut events = 0;
     for _ in 0..times {
         for piece in block.chunks(PIECE) {
-            reader.read(OutputStream::Stdout, piece, &mut |_| happenings += 1);
+            reader.read(OutputStream::Stdout, piece, &mut |_| events += 1);
         }
     }
     let result = line(&json!({
         "type": "result", "subtype": "success", "is_error": false, "num_turns": 3,
         "result": "done", "session_id": ID,
     }));
-    reader.read(OutputStream::Stdout, &result, &mut |_| happenings += 1);
+    reader.read(OutputStream::Stdout, &result, &mut |_| events += 1);
     let ended = AttemptEnd { end: ProcessEnd::Exited(0), ended_by: EndedBy::Itself };
     let FinishedAttempt { judged, .. } = reader.finish(&ended, &mut |_| {});
     ensure!(
         judged.verdict.kind == VerdictKind::Succeeded,
         "the output was not recognized: {judged:?}"
     );
-    ensure!(happenings > times, "no events were reported");
+    ensure!(events > times, "no events were reported");
     Ok(())
 }
 
@@ -79,17 +80,19 @@ fn conversation() -> Vec<u8> {
     let source = "fn main() {\n    println!(\"{}\", \\\"a \\u00e9\\\");\n}\n".repeat(200);
     for turn in 0..80_u32 {
         let usage = json!({ "input_tokens": 1000 + turn, "output_tokens": 50 });
-        let said = |content: serde_json::Value| {
+        let assistant_line = |content: serde_json::Value| {
             let message = json!({
                 "id": format!("msg_{turn}"), "role": "assistant", "content": [content], "usage": usage,
             });
             line(&json!({ "type": "assistant", "message": message, "session_id": ID }))
         };
         let words = "I look at the tests first, and then at what they test. ".repeat(8);
-        text.extend(said(json!({ "type": "text", "text": words })));
+        text.extend(assistant_line(json!({ "type": "text", "text": words })));
         let input = json!({ "command": format!("cargo test -p part-{turn} 2>&1 | tail -50") });
         let id = format!("toolu_{turn}");
-        text.extend(said(json!({ "type": "tool_use", "id": id, "name": "Bash", "input": input })));
+        text.extend(assistant_line(
+            json!({ "type": "tool_use", "id": id, "name": "Bash", "input": input }),
+        ));
         let result = json!({ "type": "tool_result", "tool_use_id": id, "content": source });
         let message = json!({ "role": "user", "content": [result] });
         text.extend(line(&json!({ "type": "user", "message": message, "session_id": ID })));
@@ -98,7 +101,7 @@ fn conversation() -> Vec<u8> {
 }
 
 /// Resets the kernel's count of the peak memory; returns the resident memory in kilobytes.
-fn forget_peak() -> Result<u64> {
+fn reset_peak() -> Result<u64> {
     fs::write("/proc/self/clear_refs", "5").context("/proc/self/clear_refs")?;
     field("VmRSS:")
 }

@@ -1,5 +1,5 @@
-//! conmon: a monitor for each container. Its runtime here is this program, which starts the command and
-//! nothing else: a real one takes tens of milliseconds more.
+//! conmon: a monitor for each container. Its runtime here is this program, which starts the command
+//! and nothing else: a real one takes tens of milliseconds more.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::session::serial::TRUE;
 pub(crate) const RUNTIME_ARGUMENT: &str = "__runtime";
 
 /// How long to wait for the end of a program.
-const UNTOLD: Duration = Duration::from_millis(200);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A conmon with a minimal runtime.
 pub(crate) struct Conmon {
@@ -57,8 +57,9 @@ impl Conmon {
             .stdout(Stdio::null())
             .status()?;
         ensure!(status.success(), "conmon: {status}");
-        // conmon misses the end of a program that ends before it watches, and then never reports it.
-        let deadline = Instant::now() + UNTOLD;
+        // conmon misses the end of a program that ends before it watches, and then never reports
+        // it.
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         while !exit.exists() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_micros(100));
         }
@@ -113,7 +114,7 @@ pub(crate) fn serve_as_runtime(words: &[String]) -> Result<()> {
     }
     let pid_file = after("--pid-file").context("no --pid-file")?;
     let child = Command::new(TRUE).env_clear().spawn()?;
-    // Not waited for: it becomes a child of conmon when this process ends.
+    // This process does not wait for it: it becomes a child of conmon when this process ends.
     fs::write(pid_file, child.id().to_string())?;
     Ok(())
 }

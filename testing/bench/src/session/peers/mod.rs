@@ -29,7 +29,8 @@ pub(super) trait Peer {
     /// Its name in the tables.
     fn name(&self) -> String;
 
-    /// How many to run in a turn: enough for a measurement, few enough that it does not take minutes.
+    /// How many to run in a turn: enough for a measurement, few enough that it does not take
+    /// minutes.
     fn batch(&self) -> usize;
 
     /// Runs this many, [`AT_ONCE`] at once, to their end. Returns how long that took.
@@ -85,7 +86,7 @@ pub(super) fn at_once<S>(
         let threads: Vec<_> = (0..AT_ONCE)
             .map(|_| {
                 scope.spawn(|| -> Result<()> {
-                    let mut own = state().context("beginning")?;
+                    let mut own = state().context("can't prepare a thread")?;
                     loop {
                         let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                         if index >= count {

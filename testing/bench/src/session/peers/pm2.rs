@@ -13,8 +13,8 @@ use crate::session::disk::run;
 use crate::session::guard::{CleanupGuard, CleanupItem, end_server};
 use crate::session::serial::TRUE;
 
-/// Reads a number from each line of its input, starts that many programs, eight at once, and prints the milliseconds. Each is
-/// removed when it has ended.
+/// Reads a number from each line of its input, starts that many programs, eight at once, and prints
+/// the milliseconds. Each is removed when it has ended.
 const SCRIPT: &str = r"
 const pm2 = require('pm2'), readline = require('readline');
 let serial = 0;
@@ -79,7 +79,7 @@ impl Pm2 {
         let own = scratch.join("pm2");
         fs::create_dir(&own)?;
         let pid_file = own.join("pm2.pid");
-        guard.owe(CleanupItem::Server, &pid_file)?;
+        guard.announce(CleanupItem::Server, &pid_file)?;
         let script = SCRIPT.replace("PROGRAM", &format!("{TRUE:?}"));
         let script = script.replace("LANES", &AT_ONCE.to_string());
         let mut driver = Command::new("node")

@@ -58,11 +58,11 @@ impl Supervisord {
             );
         }
         fs::write(own.join("conf"), text)?;
-        guard.owe(CleanupItem::Server, &pid_file)?;
+        guard.announce(CleanupItem::Server, &pid_file)?;
         run(Command::new(program).arg("-c").arg(own.join("conf")).stdout(Stdio::null()))?;
         let deadline = Instant::now() + LONG;
         while !socket.exists() || !pid_file.exists() {
-            ensure!(Instant::now() < deadline, "it does not come up");
+            ensure!(Instant::now() < deadline, "supervisord does not start");
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(Self { socket, pid_file })

@@ -26,7 +26,7 @@ impl Tmux {
             return Ok(Err("it is not installed".to_owned()));
         }
         let mut tmux = Self { socket: scratch.join("tmux"), server: None };
-        guard.owe(CleanupItem::Tmux, &tmux.socket)?;
+        guard.announce(CleanupItem::Tmux, &tmux.socket)?;
         tmux.run(&["new-session", "-d", "-s", "base", "exec sleep infinity"])?;
         let mut ask = tmux.command(&["display-message", "-p", "#{pid}"]);
         let answer = ask.stdout(Stdio::piped()).output()?;

@@ -76,7 +76,7 @@ impl Scenario {
             ("daemon", "remove") => Self::Removal,
             ("daemon", "shutdown") if rest == "shutdown.drain" => Self::Restart,
             ("daemon", "shutdown") => Self::Shutdown,
-            _ => panic!("no story passes {point}"),
+            _ => panic!("no scenario passes {point}"),
         }
     }
 
@@ -179,7 +179,7 @@ impl Scenario {
     }
 
     /// Releases the processes that it stopped.
-    pub(crate) fn let_go(self, faults: &Faults) {
+    pub(crate) fn release(self, faults: &Faults) {
         if self == Self::Cancel {
             faults.disarm(BEFORE_LAUNCH);
         }

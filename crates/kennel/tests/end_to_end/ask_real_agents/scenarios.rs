@@ -9,7 +9,7 @@ use super::setup::{GO, RealAgentScene, dead_port};
 use crate::pty::{SIZE, detach, is_raw, on_a_terminal_with};
 
 /// The id of a conversation that never existed.
-fn nobodys(cli: Cli) -> &'static str {
+fn unknown_conversation(cli: Cli) -> &'static str {
     match cli {
         Cli::Opencode => "ses_0123456789abcdefABCDEFGHIJ",
         _ => "01234567-89ab-4cde-8f01-23456789abcd",
@@ -24,25 +24,25 @@ impl RealAgentScene {
     }
 
     /// A member continues its conversation: the model gets both prompts.
-    pub(super) fn goes_on(&self) {
-        let id = self.begins();
+    pub(super) fn continues_its_conversation(&self) {
+        let id = self.start_conversation();
         let second = self.ask("ok@2", &["anna", "the-second-prompt"]);
         assert_eq!((second.code, second.verdict.as_str()), (0, "succeeded"), "{second:?}");
         assert_eq!(second.conversation.as_ref(), Some(&id), "{second:?}");
         assert_eq!((second.launches, self.calls("ok@2")), (1, 1), "{second:?}");
-        self.assert_told("ok@2", &["the-first-prompt", "the-second-prompt"]);
+        self.assert_received("ok@2", &["the-first-prompt", "the-second-prompt"]);
     }
 
-    /// The same, and a tool's leftovers are gone when it has succeeded.
-    pub(super) fn goes_on_with_a_leak(&self) {
-        let id = self.begins();
+    /// A member continues its conversation, and a tool's leftovers are gone when it has succeeded.
+    pub(super) fn continues_with_a_leak(&self) {
+        let id = self.start_conversation();
         self.leak();
-        self.assert_told("bash:leak", &["the-first-prompt", "use-a-tool"]);
+        self.assert_received("bash:leak", &["the-first-prompt", "use-a-tool"]);
         assert_eq!(self.member()["conversation"], id.as_str());
     }
 
     /// Sends the first prompt of a conversation and returns its id.
-    fn begins(&self) -> String {
+    fn start_conversation(&self) -> String {
         let first = self.ask("ok@1", &["anna", "the-first-prompt"]);
         assert_eq!((first.code, first.verdict.as_str()), (0, "succeeded"), "{first:?}");
         assert!(!first.answer.is_empty(), "{first:?}");
@@ -52,14 +52,14 @@ impl RealAgentScene {
 
     /// Checks that the model got all of these in one request.
     #[track_caller]
-    fn assert_told(&self, scenario: &str, prompts: &[&str]) {
+    fn assert_received(&self, scenario: &str, prompts: &[&str]) {
         let asked = self.requests(scenario);
         let reported = asked.iter().any(|it| prompts.iter().all(|prompt| it.body.contains(prompt)));
         assert!(reported, "{prompts:?} in {asked:?}");
     }
 
     /// A new conversation, and then the previous one by its id.
-    pub(super) fn begins_anew_and_comes_back(&self) {
+    pub(super) fn starts_fresh_and_resumes(&self) {
         let before = self.member();
         let id = before["conversation"].as_str().expect("a conversation");
         let fresh = self.ask("ok@3", &["anna", "--fresh", "the-third-prompt"]);
@@ -73,7 +73,7 @@ impl RealAgentScene {
 
     /// M2: a missing conversation costs one fresh launch.
     pub(super) fn stale(&self) {
-        self.begins();
+        self.start_conversation();
         let before = self.member();
         let id = before["conversation"].as_str().expect("a conversation");
         self.lose(id);
@@ -89,8 +89,8 @@ impl RealAgentScene {
 
     /// M3: an explicitly named missing conversation is an error, and no other is used.
     pub(super) fn named_and_gone(&self) {
-        let nobodys = nobodys(self.cli);
-        let named = self.ask("ok@named", &["anna", "--resume", nobodys, "go on"]);
+        let unknown_conversation = unknown_conversation(self.cli);
+        let named = self.ask("ok@named", &["anna", "--resume", unknown_conversation, "go on"]);
         assert_eq!((named.code, named.verdict.as_str()), (11, "stale_conversation"), "{named:?}");
         assert_eq!((named.launches, self.calls("ok@named")), (1, 0), "{named:?}");
     }
@@ -139,8 +139,8 @@ impl RealAgentScene {
         assert_eq!(self.member()["attempts"], 2);
     }
 
-    /// Two give up. Codex waits for the network forever, and opencode for more than a minute: a time
-    /// limit ends them.
+    /// Two give up. Codex waits for the network forever, and opencode for more than a minute: a
+    /// time limit ends them.
     pub(super) fn refused(&self) {
         let (_held, port) = dead_port();
         let (limit, code, verdict) = match self.cli {
@@ -148,9 +148,10 @@ impl RealAgentScene {
             Cli::Codex | Cli::Opencode => ("6s", 124, "timed_out"),
         };
         let flags = ["anna", "--fresh", "--retries", "0", "--timeout", limit, "hello"];
-        let reported = self.reported(Running::start(self.command_to_nobody(port, &flags)).wait());
+        let reported =
+            self.reported(Running::start(self.command_to_closed_port(port, &flags)).wait());
         assert_eq!((reported.code, reported.verdict.as_str()), (code, verdict), "{reported:?}");
-        assert_eq!((reported.launches, self.calls("ok@nobody")), (1, 0), "{reported:?}");
+        assert_eq!((reported.launches, self.calls("ok@closed")), (1, 0), "{reported:?}");
     }
 
     /// A provider that does not answer: the timeout ends the prompt, and it is not retried.
@@ -165,7 +166,7 @@ impl RealAgentScene {
     /// It succeeds, and its tool's leftovers are gone when that is reported.
     pub(super) fn leak(&self) {
         let asked = self.start("bash:leak", &["anna", "use-a-tool"]);
-        eventually("they got away", || self.sleepers() == [281, 282]);
+        eventually("the leftovers run", || self.sleepers() == [281, 282]);
         fs::write(self.scene.path(GO), "").expect("a file in the scene");
         let ended = asked.wait();
         assert_eq!(self.marked(), [], "after {ended:?}");
@@ -174,8 +175,9 @@ impl RealAgentScene {
         assert_eq!((reported.launches, &reported.whole["tools"]), (1, &1.into()), "{reported:?}");
     }
 
-    /// Its screen appears; the member is busy while the chat is detached, and a stop leaves nothing.
-    pub(super) fn is_talked_to(&self) {
+    /// Its screen appears; the member is busy while the chat is detached, and a stop leaves
+    /// nothing.
+    pub(super) fn chats(&self) {
         let (mut screen, child) = on_a_terminal_with(&self.chat(&["--name", "c", "anna"]), SIZE);
         eventually("our terminal is raw", || is_raw(&screen));
         // Its last line; escape sequences separate the words.
@@ -216,7 +218,7 @@ impl RealAgentScene {
         fs::write(&file, plan).expect("a plan");
         let file = file.to_str().expect("a plain path");
         let mut command = self.scene.kennel(&["plan", "run", "--pen", self.scene.pen_name(), file]);
-        command.envs(self.surroundings("bash:stay"));
+        command.envs(self.environment("bash:stay"));
         let running = Running::start(command);
         eventually("three tools run", || {
             self.sleepers().iter().filter(|seconds| **seconds == 289).count() == 3
