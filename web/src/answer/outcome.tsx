@@ -22,7 +22,7 @@ const MEANING: Partial<Record<VerdictKind, string>> = {
   server: "The provider failed. All retries are used up.",
   unreachable: "The provider is not reachable from this machine.",
   untrusted_folder: "The agent needs you to trust this folder first.",
-  max_turns: "The agent reached its limit of turns.",
+  max_turns: "The agent reached its maximum number of turns.",
   refused_flags: "The agent rejected its arguments.",
   crashed: "The agent ended without a result.",
   unknown: "The outcome could not be determined. See the session’s output.",
@@ -67,7 +67,7 @@ export function Outcome({ transcript, session }: { transcript: Transcript; sessi
 }
 
 /** Lists failed attempts that were retried. */
-export function FormerAttempts({ attempts }: { attempts: readonly SessionView[] }) {
+export function EarlierAttempts({ attempts }: { attempts: readonly SessionView[] }) {
   const former = attempts.filter((attempt, at) => attempt.judged && (at < attempts.length - 1 || attempt.relaunch.relaunch === "pending"));
   if (former.length === 0) return null;
   return (
