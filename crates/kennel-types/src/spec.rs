@@ -79,7 +79,7 @@ pub struct SessionSpec {
     /// How Kennel recognizes that the session is ready.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ready: Readiness,
-    /// The time for the session to become ready. Null: no limit.
+    /// The timeout for the session to become ready. Null: no limit.
     #[serde(
         rename = "ready_timeout_ms",
         default,
@@ -88,7 +88,7 @@ pub struct SessionSpec {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub ready_timeout: Option<Duration>,
-    /// The time for the whole session, without the time that the machine sleeps. Null: no limit.
+    /// The timeout of the session, not counting time that the machine sleeps. Null: no limit.
     #[serde(rename = "timeout_ms", default, skip_serializing_if = "is_unset", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
@@ -103,7 +103,7 @@ pub struct SessionSpec {
     /// Whether to launch the session again when it fails.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub restart: Restart,
-    /// Whether to also restart after a launch with an unknown end, which may have run.
+    /// Whether to also restart after a launch whose exit status is unknown: it may have succeeded.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub restart_unknown: bool,
     /// The memory limit of its pen, in bytes.
@@ -200,7 +200,7 @@ impl SessionSpec {
         self.restart != Restart::Never || self.is_prompt()
     }
 
-    /// Turns each time limit of zero into none: 0 means no limit.
+    /// Replaces each time limit of zero by none: 0 means no limit.
     #[must_use]
     pub fn with_zero_off(mut self) -> Self {
         let limits =

@@ -98,7 +98,7 @@ pub struct PlanAgent {
     /// [`StageSpec::on_failure`].
     #[serde(default, skip_serializing_if = "is_unset")]
     pub on_failure: Option<OnFailure>,
-    /// How often to retry the prompt. Null: the default for prompts.
+    /// How many times to retry the prompt. Null: the default for prompts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub retries: Option<u32>,
     /// The prompt.
@@ -134,7 +134,7 @@ pub enum PlanWorktree {
 pub enum OnFailure {
     /// The plan fails, and all other agents are stopped.
     FailPlan,
-    /// The plan continues. In later prompts, a note takes the place of the answer.
+    /// The plan continues. Later prompts contain a note in place of the answer.
     Continue,
 }
 

@@ -12,8 +12,8 @@ macro_rules! compare_fields {
 }
 
 impl SessionSpec {
-    /// Returns the names of the fields in which another request differs from this one. The caller's
-    /// name and the size of its terminal do not count.
+    /// Returns the names of the fields in which another request differs from this one. Ignores the
+    /// caller's name and the size of its terminal.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let (mut one, mut other) = (self.as_asked(), other.as_asked());
@@ -29,7 +29,7 @@ impl SessionSpec {
         fields.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect()
     }
 
-    /// Returns the request without the daemon's decisions and without what does not count.
+    /// Returns the request without the daemon's decisions and without the ignored fields.
     fn as_asked(&self) -> Self {
         Self {
             terminal: self.terminal.map(|_| TerminalSize { rows: 0, columns: 0 }),
