@@ -1,4 +1,4 @@
-//! Sends requests to a daemon, and reads its responses.
+//! Sends requests to a daemon and reads its responses.
 
 use std::fmt::Debug;
 use std::io::{self, BufReader, Read, Write};
@@ -30,7 +30,7 @@ pub enum Patience {
     Endless,
 }
 
-/// A client of one daemon, which need not run yet.
+/// A client of one daemon, which may not be running yet.
 #[derive(Debug, Clone)]
 pub struct Client {
     address: DaemonAddress,
@@ -45,7 +45,7 @@ enum DaemonAddress {
 }
 
 impl std::fmt::Debug for DaemonAddress {
-    /// Without the token.
+    /// Leaves out the token, which is secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Home(folder) => write!(f, "{}", folder.display()),
@@ -87,7 +87,7 @@ impl DaemonAddress {
     }
 }
 
-/// A request that was sent. If it is dropped, the daemon notices that the client disconnects.
+/// A request that was sent. Dropping it closes the connection, which the daemon notices.
 #[derive(Debug)]
 pub struct Sent(Connection);
 
@@ -107,14 +107,14 @@ impl<T: DeserializeOwned> Iterator for Lines<T> {
 }
 
 /// # Errors
-/// A request fails if it can't be sent, if the daemon does not answer, or if it answers with an error.
+/// A request fails if it can't be sent, if the daemon does not respond, or if it responds with an error.
 impl Client {
-    /// A client of the daemon of this home, by its socket.
+    /// Creates a client of the daemon of this home, which uses its Unix socket.
     pub fn of_home(folder: impl Into<PathBuf>) -> Self {
         Self { address: DaemonAddress::Home(folder.into()) }
     }
 
-    /// A client of the daemon at this port of this machine, with one of its tokens.
+    /// Creates a client of the daemon at a TCP port of this machine, with one of its tokens.
     #[must_use]
     pub fn at_port(address: SocketAddr, token: impl Into<String>) -> Self {
         Self { address: DaemonAddress::Port { address, token: token.into() } }
@@ -185,7 +185,7 @@ impl Client {
 }
 
 /// # Errors
-/// The daemon does not answer, or answers with an error.
+/// The daemon does not respond, or responds with an error.
 impl Sent {
     /// Waits for the head of a response that is not an error.
     fn success(self) -> Result<http::Response<Connection>, ClientError> {
@@ -198,7 +198,7 @@ impl Sent {
         let problem = serde_json::from_slice(&text).unwrap_or_else(|_| ProblemDetails {
             code: "internal".to_owned(),
             status,
-            detail: format!("the daemon answered with HTTP status {status}"),
+            detail: format!("the daemon responded with HTTP status {status}"),
             hint: Some("if it is an older version, run `kennel daemon restart`".to_owned()),
             ..ProblemDetails::default()
         });

@@ -19,7 +19,7 @@
 //! # }
 //! ```
 //!
-//! All functions block. Each request has a connection of its own, so that the daemon notices when a [`Sent`] is dropped.
+//! All functions block. Each request has its own connection, so that the daemon notices when a [`Sent`] is dropped.
 
 #![warn(missing_docs)]
 
