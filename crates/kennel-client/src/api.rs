@@ -9,7 +9,7 @@ use kennel_types::plan::PlanView;
 use kennel_types::{EventView, SessionView};
 use serde::Serialize;
 
-use crate::client::{Client, Lines, Patience};
+use crate::client::{Client, Lines, Timeout};
 use crate::error::ClientError;
 
 /// Selects events.
@@ -164,7 +164,7 @@ impl Client {
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Answer<T> {
-        self.send(method, path, body, Patience::Endless)?.receive()
+        self.send(method, path, body, Timeout::None)?.receive()
     }
 }
 

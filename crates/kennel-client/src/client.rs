@@ -18,16 +18,16 @@ use crate::{http, socket};
 
 /// The daemon's socket in its home.
 const SOCKET: &str = "kennel.sock";
-/// The timeout of [`Patience::Short`].
+/// The timeout of [`Timeout::Short`].
 pub(crate) const SHORT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long to wait for a response.
+/// How long the client waits for a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum Timeout {
     /// As long as a healthy daemon may take.
     Short,
     /// Without a timeout: the daemon itself waits for something.
-    Endless,
+    None,
 }
 
 /// A client of one daemon, which may not be running yet.
@@ -138,11 +138,11 @@ impl Client {
         method: &str,
         target: &str,
         body: Option<&impl Serialize>,
-        patience: Patience,
+        timeout: Timeout,
     ) -> Result<Sent, ClientError> {
         let body = body.map(serde_json::to_vec).transpose();
         let body = body.map_err(|error| ClientError::Call(error.into()))?;
-        let mut stream = self.connect((patience == Patience::Short).then_some(SHORT_TIMEOUT))?;
+        let mut stream = self.connect((timeout == Timeout::Short).then_some(SHORT_TIMEOUT))?;
         let sent =
             http::send(&mut stream, method, target, &self.address.headers(), body.as_deref());
         sent.map(|()| Sent(stream)).map_err(ClientError::Call)
@@ -150,7 +150,7 @@ impl Client {
 
     /// Fetches the resource at a path.
     pub fn get<T: DeserializeOwned>(&self, target: &str) -> Result<T, ClientError> {
-        self.send("GET", target, None::<&()>, Patience::Short)?.receive()
+        self.send("GET", target, None::<&()>, Timeout::Short)?.receive()
     }
 
     /// Posts a request and returns the response.
@@ -159,17 +159,17 @@ impl Client {
         target: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        self.send("POST", target, Some(body), Patience::Short)?.receive()
+        self.send("POST", target, Some(body), Timeout::Short)?.receive()
     }
 
     /// Posts a request whose response has no content.
     pub fn execute(&self, target: &str, body: &impl Serialize) -> Result<(), ClientError> {
-        self.send("POST", target, Some(body), Patience::Short)?.accepted()
+        self.send("POST", target, Some(body), Timeout::Short)?.accepted()
     }
 
     /// Deletes the resource at a path.
     pub fn delete(&self, target: &str) -> Result<(), ClientError> {
-        self.send("DELETE", target, None::<&()>, Patience::Short)?.accepted()
+        self.send("DELETE", target, None::<&()>, Timeout::Short)?.accepted()
     }
 
     /// Reads a response of JSON lines as they arrive.
@@ -179,7 +179,7 @@ impl Client {
         target: &str,
         body: Option<&impl Serialize>,
     ) -> Result<Lines<T>, ClientError> {
-        let response = self.send(method, target, body, Patience::Endless)?.success()?;
+        let response = self.send(method, target, body, Timeout::None)?.success()?;
         Ok(Lines { body: BufReader::new(response.body), of: PhantomData })
     }
 }

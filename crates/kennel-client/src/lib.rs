@@ -30,5 +30,5 @@ mod http;
 pub mod socket;
 
 pub use api::{Events, escape, session_path};
-pub use client::{Client, Lines, Patience, Sent};
+pub use client::{Client, Lines, Sent, Timeout};
 pub use error::ClientError;

@@ -101,7 +101,7 @@ impl PromptFollower<'_> {
         let cancel_on_disconnect =
             if self.ours { "/wait?cancel_on_disconnect=true" } else { "/wait" };
         let path = session_path(&session.session, cancel_on_disconnect);
-        let sent = self.daemon.send("GET", &path, None::<&()>, Patience::Endless);
+        let sent = self.daemon.send("GET", &path, None::<&()>, Timeout::None);
         sent.map_err(CommandError::from)
     }
 
@@ -115,7 +115,7 @@ impl PromptFollower<'_> {
         let path = session_path(&session.session, "/stop");
         // The request is kept until the end: the daemon may not have read a dropped one. If no
         // daemon listens, it is sent again when one does.
-        match self.daemon.send("POST", &path, Some(&request), Patience::Endless) {
+        match self.daemon.send("POST", &path, Some(&request), Timeout::None) {
             Ok(sent) => self.stops.push(sent),
             Err(_) => self.unsent = Some(signal),
         }

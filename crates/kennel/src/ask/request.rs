@@ -86,8 +86,7 @@ pub(super) fn send(
 ) -> Result<SessionView, CommandError> {
     let mut retry = DaemonRetry::new();
     loop {
-        let sent =
-            daemon.send("POST", "/v1/sessions?until=accepted", Some(request), Patience::Endless);
+        let sent = daemon.send("POST", "/v1/sessions?until=accepted", Some(request), Timeout::None);
         match sent.and_then(Sent::receive::<SessionView>) {
             Ok(session) => return Ok(session),
             Err(error) if may_repeat(&error, request) && retry.another() => daemon.reconnect()?,

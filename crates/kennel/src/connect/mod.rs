@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::command_prelude::*;
 
 pub(crate) use inside::{find as find_inside, holds_file_in, value as cookie};
-pub(crate) use kennel_client::{ClientError as RequestError, Patience, Sent, escape, session_path};
+pub(crate) use kennel_client::{ClientError as RequestError, Sent, Timeout, escape, session_path};
 pub(crate) use start::{YardStatus, environment, may_start, spawn_yard};
 pub(crate) use stdin_handoff::hand_over_stdin;
 

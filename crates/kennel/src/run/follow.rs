@@ -140,7 +140,7 @@ pub(super) fn await_record(
     let path = session_path(id, "/wait");
     let mut retry = DaemonRetry::new();
     loop {
-        let sent = daemon.send("GET", &path, None::<&()>, Patience::Endless);
+        let sent = daemon.send("GET", &path, None::<&()>, Timeout::None);
         let answer = match sent {
             Ok(sent) => match await_answer(&sent, deadline, signals)? {
                 true => sent.receive(),
