@@ -109,7 +109,7 @@ export class Kennel implements AsyncDisposable {
     return readEvents(this.#transport, options);
   }
 
-  /** Returns facts about the daemon. */
+  /** Returns the state of the daemon. */
   async daemon(): Promise<DaemonView> {
     return this.#transport.call("getDaemon", {});
   }
