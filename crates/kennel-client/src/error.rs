@@ -68,7 +68,7 @@ impl ClientError {
 
     /// Whether the daemon is gone, or is shutting down and ends all waiting requests.
     #[must_use]
-    pub fn is_gone_or_leaving(&self) -> bool {
+    pub fn is_gone_or_shutting_down(&self) -> bool {
         let leaving = |problem: &ProblemDetails| problem.code == "refused";
         self.is_gone() || matches!(self, Self::Problem(problem) if leaving(problem))
     }

@@ -105,7 +105,7 @@ impl AgentSpec {
     /// Returns the spec as it was requested, without later decisions. Leaves out whether the client
     /// waits.
     #[must_use]
-    pub fn as_asked(&self) -> Self {
+    pub fn as_requested(&self) -> Self {
         Self { conversation: None, cancel_on_disconnect: false, ..self.clone() }
     }
 }

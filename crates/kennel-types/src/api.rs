@@ -78,7 +78,7 @@ pub struct MemberView {
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
     /// The plan, with all its prompts.
-    #[serde(deserialize_with = "PlanSpec::asked")]
+    #[serde(deserialize_with = "PlanSpec::from_request")]
     pub spec: PlanSpec,
     /// A value for each input of the plan.
     #[serde(default)]

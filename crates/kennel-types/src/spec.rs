@@ -202,7 +202,7 @@ impl SessionSpec {
 
     /// Replaces each time limit of zero by none: 0 means no limit.
     #[must_use]
-    pub fn with_zero_off(mut self) -> Self {
+    pub fn with_zero_as_unlimited(mut self) -> Self {
         let limits =
             [&mut self.ready_timeout, &mut self.timeout, &mut self.idle, &mut self.silence];
         for limit in limits {
@@ -238,13 +238,13 @@ pub struct WorktreeSpec {
 impl WorktreeSpec {
     /// Returns a client's request.
     #[must_use]
-    pub fn asked(branch: Option<String>) -> Self {
+    pub fn requested(branch: Option<String>) -> Self {
         Self { asked: branch, ..Self::default() }
     }
 
     /// Returns the request without the daemon's decisions.
     #[must_use]
-    pub fn as_asked(&self) -> Self {
+    pub fn as_requested(&self) -> Self {
         Self::asked(self.asked.clone())
     }
 }
@@ -314,7 +314,7 @@ mod tests {
             ..SessionSpec::default()
         };
         let expected = SessionSpec { idle: second, ..SessionSpec::default() };
-        assert_eq!(spec.with_zero_off(), expected);
+        assert_eq!(spec.with_zero_as_unlimited(), expected);
     }
 
     #[test]

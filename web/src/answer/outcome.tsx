@@ -68,11 +68,11 @@ export function Outcome({ transcript, session }: { transcript: Transcript; sessi
 
 /** Lists failed attempts that were retried. */
 export function EarlierAttempts({ attempts }: { attempts: readonly SessionView[] }) {
-  const former = attempts.filter((attempt, at) => attempt.judged && (at < attempts.length - 1 || attempt.relaunch.relaunch === "pending"));
-  if (former.length === 0) return null;
+  const earlier = attempts.filter((attempt, at) => attempt.judged && (at < attempts.length - 1 || attempt.relaunch.relaunch === "pending"));
+  if (earlier.length === 0) return null;
   return (
     <ol class="former small" aria-label="Earlier attempts">
-      {former.map((attempt) => (
+      {earlier.map((attempt) => (
         <li key={attempt.id} class="row">
           <span class="muted">Attempt {attempt.attempt}</span>
           {attempt.judged && <VerdictBadge kind={attempt.judged.verdict.kind} />}

@@ -25,7 +25,7 @@ test("re-parents all processes after the agent has exited", () => {
   expect(build([], 10)).toEqual({ agent: null, reparented: [] });
 });
 
-test("keeps the agent at the top, whatever its parent", () => {
+test("keeps the agent at the top, no matter what its parent is", () => {
   const tree = build([process(1, 9), process(10, 1)], 10);
   expect(tree.agent && shape(tree.agent)).toEqual([10]);
   expect(tree.reparented.map(shape)).toEqual([[1]]);

@@ -185,10 +185,10 @@ impl TokenTable {
         if entry.kind == TokenKind::Browser {
             return Err(TokenError::RotateBrowser);
         }
-        let former = std::mem::replace(&mut entry.id, id);
+        let old_id = std::mem::replace(&mut entry.id, id);
         entry.hash = secret.hash();
         entry.made_ms = Some(now_ms);
-        Ok((entry.clone(), vec![former]))
+        Ok((entry.clone(), vec![old_id]))
     }
 
     pub(super) fn revoke(&mut self, name: &str) -> Result<TokenId, TokenError> {
@@ -296,8 +296,8 @@ mod tests {
         let mut tokens = TokenTable::default();
         let (old, fresh) = (secret(), secret());
         let (entry, _) = tokens.add(named("ci", &old)).unwrap();
-        let (after, former) = tokens.rotate("ci", &fresh, 9).unwrap();
-        assert_eq!((former.as_slice(), after.name.as_str()), (&[entry.id][..], "ci"));
+        let (after, revoked) = tokens.rotate("ci", &fresh, 9).unwrap();
+        assert_eq!((revoked.as_slice(), after.name.as_str()), (&[entry.id][..], "ci"));
         assert!(!tokens.contains(entry.id) && tokens.contains(after.id));
         assert!(tokens.find(&old.hash(), CredentialKind::Bearer, 0).is_none());
         assert_eq!(tokens.rotate("no", &fresh, 9).unwrap_err(), TokenError::Unknown("no".into()));

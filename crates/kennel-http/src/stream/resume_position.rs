@@ -57,11 +57,11 @@ impl<P: FromStr<Err = ParsePositionError>> ResumePosition<P> {
         let Some(launch) = launch.filter(|launch| *launch != view.id) else {
             return Ok((view, Some(point)));
         };
-        let former = daemon.show(exact_reference(&launch)).await?;
-        if former.session != view.session {
+        let resumed = daemon.show(exact_reference(&launch)).await?;
+        if resumed.session != view.session {
             return Err(ApiError::invalid("this Last-Event-ID belongs to another session"));
         }
-        Ok((former, Some(point)))
+        Ok((resumed, Some(point)))
     }
 }
 

@@ -171,7 +171,7 @@ impl AskRequest {
         spec.timeout = self.timeout_ms.map(time);
         spec.worktree = self
             .worktree
-            .map(|branch| WorktreeSpec::asked(Some(branch).filter(|it| !it.is_empty())));
+            .map(|branch| WorktreeSpec::requested(Some(branch).filter(|it| !it.is_empty())));
         (spec.name, spec.key, spec.pen, spec.parent) = (self.name, self.key, self.pen, self.parent);
         (spec.memory, spec.pids, spec.cpu) = (self.memory, self.pids, self.cpu);
         spec.asked_by = self.by;
@@ -222,7 +222,7 @@ mod tests {
             (None, &ConversationChoice::Fresh, false)
         );
         assert_eq!(asked.spec.timeout, Some(Duration::from_millis(5)));
-        assert_eq!(asked.spec.worktree, Some(WorktreeSpec::asked(None)));
+        assert_eq!(asked.spec.worktree, Some(WorktreeSpec::requested(None)));
         assert_eq!(asked.cwd, OsText::from("/w"));
     }
 

@@ -43,7 +43,7 @@ pub struct CreateRequest {
     /// Whether standard error is separate from the terminal.
     #[serde(default)]
     pub stderr_apart: bool,
-    /// Whether to queue the session if it can't start at once.
+    /// Whether to queue the session if it can't start immediately.
     #[serde(default)]
     pub queue: bool,
     /// The prompt for the agent, if `agent` is set; then `argv` and `stdin` must be absent. It is
@@ -135,7 +135,7 @@ pub struct ResumeRequest {
     pub parent: Option<SessionId>,
     /// Whether the session ends when the client disconnects.
     pub tethered: bool,
-    /// Whether to queue the session if it can't start at once.
+    /// Whether to queue the session if it can't start immediately.
     pub queue: bool,
     /// The name of the caller, for the event log.
     pub by: String,

@@ -83,7 +83,7 @@ impl PromptFollower<'_> {
                     self.progress.clear();
                     return Ok((ended, self.signal));
                 }
-                Err(error) if error.is_gone_or_leaving() => {
+                Err(error) if error.is_gone_or_shutting_down() => {
                     self.daemon.retry(&mut retry, error)?;
                     // The lost daemon may not have recorded the stop.
                     if let Some(signal) = self.signal.take().or(self.unsent.take()) {

@@ -103,5 +103,5 @@ pub(super) fn send(
 /// A daemon that was shutting down has accepted nothing; with a key, a repeated request is safe.
 fn may_repeat(error: &RequestError, request: &CreateRequest) -> bool {
     let keyed = request.spec.key.is_some();
-    error.is_gone_or_leaving() && (keyed || !error.is_gone())
+    error.is_gone_or_shutting_down() && (keyed || !error.is_gone())
 }

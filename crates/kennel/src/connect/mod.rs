@@ -116,7 +116,7 @@ impl DaemonClient {
 
     /// Waits until the session has ended, across restarts of the daemon.
     pub(crate) fn wait(&self, reference: &str) -> Result<SessionView, CommandError> {
-        self.repeat_if(RequestError::is_gone_or_leaving, |client| client.wait(reference))
+        self.repeat_if(RequestError::is_gone_or_shutting_down, |client| client.wait(reference))
     }
 
     /// Repeats a request that may be repeated after such an error. Starts a daemon if allowed.

@@ -42,7 +42,7 @@ pub(super) fn follow(
                 board.clear();
                 return Ok(ended);
             }
-            Err(error) if error.is_gone_or_leaving() => {
+            Err(error) if error.is_gone_or_shutting_down() => {
                 daemon.retry(&mut retry, error)?;
                 if cancelled {
                     // The lost daemon may not have recorded the cancel.
