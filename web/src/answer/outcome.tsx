@@ -17,9 +17,9 @@ const SOURCE: Record<EvidenceSource, string> = {
 const MEANING: Partial<Record<VerdictKind, string>> = {
   auth: "The provider rejected the credentials. Sign the agent in on this machine, or pass its HOME and API keys in the environment.",
   stale_conversation: "The conversation no longer exists. Start a new one.",
-  overloaded: "The provider is overloaded. All retries are used up.",
-  rate_limited: "The provider’s rate limit was reached. All retries are used up.",
-  server: "The provider failed. All retries are used up.",
+  overloaded: "The provider is overloaded. Send the prompt again later.",
+  rate_limited: "The provider’s rate limit was reached. Send the prompt again later.",
+  server: "The provider failed. Send the prompt again later.",
   unreachable: "The provider is not reachable from this machine.",
   untrusted_folder: "The agent needs you to trust this folder first.",
   max_turns: "The agent reached its maximum number of turns.",
