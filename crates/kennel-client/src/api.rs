@@ -9,10 +9,10 @@ use kennel_types::plan::PlanView;
 use kennel_types::{EventView, SessionView};
 use serde::Serialize;
 
-use crate::client::{Client, Lines, Patience};
+use crate::client::{Client, Lines, Timeout};
 use crate::error::ClientError;
 
-/// Which events.
+/// Selects events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Events {
     /// Only events after this number.
@@ -26,7 +26,7 @@ pub struct Events {
 type Answer<T> = Result<T, ClientError>;
 
 /// # Errors
-/// All of these fail if the daemon does not answer or answers with an error.
+/// All of these fail if the daemon does not respond, or responds with an error.
 impl Client {
     /// Fetches the status of the daemon.
     pub fn daemon(&self) -> Answer<DaemonView> {
@@ -52,7 +52,7 @@ impl Client {
         }
     }
 
-    /// Fetches one session, by id, unambiguous prefix of an id, or name.
+    /// Fetches one session by its id, an unambiguous prefix of its id, or its name.
     pub fn session(&self, reference: &str) -> Answer<SessionView> {
         self.get(&session_path(reference, ""))
     }
@@ -157,18 +157,18 @@ impl Client {
         self.post("/v1/strays/end", &serde_json::json!({}))
     }
 
-    /// Waits without a timeout, because the daemon itself waits for something.
+    /// Sends a request and waits without a timeout, because the daemon itself waits for something.
     fn send_and_wait<T: serde::de::DeserializeOwned>(
         &self,
         method: &str,
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Answer<T> {
-        self.send(method, path, body, Patience::Endless)?.receive()
+        self.send(method, path, body, Timeout::None)?.receive()
     }
 }
 
-/// The fields of a flat value that are not null, as a query.
+/// Returns the fields of a flat value that are not null, as a query.
 fn query(value: &impl Serialize) -> Answer<String> {
     let value = serde_json::to_value(value).map_err(|error| ClientError::Call(error.into()))?;
     let fields = value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
@@ -192,7 +192,7 @@ pub fn escape(text: &str) -> String {
         .collect()
 }
 
-/// The path of a session, followed by `rest`.
+/// Returns the path of a session, followed by `rest`.
 #[must_use]
 pub fn session_path(reference: &str, rest: &str) -> String {
     format!("/v1/sessions/{}{rest}", escape(reference))

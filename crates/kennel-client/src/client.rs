@@ -1,4 +1,4 @@
-//! Sends requests to a daemon, and reads its responses.
+//! Sends requests to a daemon and reads its responses.
 
 use std::fmt::Debug;
 use std::io::{self, BufReader, Read, Write};
@@ -18,19 +18,19 @@ use crate::{http, socket};
 
 /// The daemon's socket in its home.
 const SOCKET: &str = "kennel.sock";
-/// The timeout of [`Patience::Short`].
+/// The timeout of [`Timeout::Short`].
 pub(crate) const SHORT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long to wait for a response.
+/// How long the client waits for a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum Timeout {
     /// As long as a healthy daemon may take.
     Short,
     /// Without a timeout: the daemon itself waits for something.
-    Endless,
+    None,
 }
 
-/// A client of one daemon, which need not run yet.
+/// A client of one daemon, which may not be running yet.
 #[derive(Debug, Clone)]
 pub struct Client {
     address: DaemonAddress,
@@ -45,7 +45,7 @@ enum DaemonAddress {
 }
 
 impl std::fmt::Debug for DaemonAddress {
-    /// Without the token.
+    /// Leaves out the token, which is secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Home(folder) => write!(f, "{}", folder.display()),
@@ -87,7 +87,7 @@ impl DaemonAddress {
     }
 }
 
-/// A request that was sent. If it is dropped, the daemon notices that the client disconnects.
+/// A request that was sent. Dropping it closes the connection, which the daemon notices.
 #[derive(Debug)]
 pub struct Sent(Connection);
 
@@ -107,14 +107,14 @@ impl<T: DeserializeOwned> Iterator for Lines<T> {
 }
 
 /// # Errors
-/// A request fails if it can't be sent, if the daemon does not answer, or if it answers with an error.
+/// A request fails if it can't be sent, if the daemon does not respond, or if it responds with an error.
 impl Client {
-    /// A client of the daemon of this home, by its socket.
+    /// Creates a client of the daemon of this home, which uses its Unix socket.
     pub fn of_home(folder: impl Into<PathBuf>) -> Self {
         Self { address: DaemonAddress::Home(folder.into()) }
     }
 
-    /// A client of the daemon at this port of this machine, with one of its tokens.
+    /// Creates a client of the daemon at a TCP port of this machine, with one of its tokens.
     #[must_use]
     pub fn at_port(address: SocketAddr, token: impl Into<String>) -> Self {
         Self { address: DaemonAddress::Port { address, token: token.into() } }
@@ -138,11 +138,11 @@ impl Client {
         method: &str,
         target: &str,
         body: Option<&impl Serialize>,
-        patience: Patience,
+        timeout: Timeout,
     ) -> Result<Sent, ClientError> {
         let body = body.map(serde_json::to_vec).transpose();
         let body = body.map_err(|error| ClientError::Call(error.into()))?;
-        let mut stream = self.connect((patience == Patience::Short).then_some(SHORT_TIMEOUT))?;
+        let mut stream = self.connect((timeout == Timeout::Short).then_some(SHORT_TIMEOUT))?;
         let sent =
             http::send(&mut stream, method, target, &self.address.headers(), body.as_deref());
         sent.map(|()| Sent(stream)).map_err(ClientError::Call)
@@ -150,7 +150,7 @@ impl Client {
 
     /// Fetches the resource at a path.
     pub fn get<T: DeserializeOwned>(&self, target: &str) -> Result<T, ClientError> {
-        self.send("GET", target, None::<&()>, Patience::Short)?.receive()
+        self.send("GET", target, None::<&()>, Timeout::Short)?.receive()
     }
 
     /// Posts a request and returns the response.
@@ -159,17 +159,17 @@ impl Client {
         target: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        self.send("POST", target, Some(body), Patience::Short)?.receive()
+        self.send("POST", target, Some(body), Timeout::Short)?.receive()
     }
 
     /// Posts a request whose response has no content.
     pub fn execute(&self, target: &str, body: &impl Serialize) -> Result<(), ClientError> {
-        self.send("POST", target, Some(body), Patience::Short)?.accepted()
+        self.send("POST", target, Some(body), Timeout::Short)?.accepted()
     }
 
     /// Deletes the resource at a path.
     pub fn delete(&self, target: &str) -> Result<(), ClientError> {
-        self.send("DELETE", target, None::<&()>, Patience::Short)?.accepted()
+        self.send("DELETE", target, None::<&()>, Timeout::Short)?.accepted()
     }
 
     /// Reads a response of JSON lines as they arrive.
@@ -179,13 +179,13 @@ impl Client {
         target: &str,
         body: Option<&impl Serialize>,
     ) -> Result<Lines<T>, ClientError> {
-        let response = self.send(method, target, body, Patience::Endless)?.success()?;
+        let response = self.send(method, target, body, Timeout::None)?.success()?;
         Ok(Lines { body: BufReader::new(response.body), of: PhantomData })
     }
 }
 
 /// # Errors
-/// The daemon does not answer, or answers with an error.
+/// The daemon does not respond, or responds with an error.
 impl Sent {
     /// Waits for the head of a response that is not an error.
     fn success(self) -> Result<http::Response<Connection>, ClientError> {
@@ -198,7 +198,7 @@ impl Sent {
         let problem = serde_json::from_slice(&text).unwrap_or_else(|_| ProblemDetails {
             code: "internal".to_owned(),
             status,
-            detail: format!("the daemon answered with HTTP status {status}"),
+            detail: format!("the daemon responded with HTTP status {status}"),
             hint: Some("if it is an older version, run `kennel daemon restart`".to_owned()),
             ..ProblemDetails::default()
         });

@@ -10,17 +10,17 @@ use crate::client::SHORT_TIMEOUT;
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The daemon answered with an error.
+    /// The daemon responded with an error.
     #[error("{}", .0.detail)]
     Problem(Box<ProblemDetails>),
-    /// No daemon listens.
+    /// No daemon is listening.
     #[error("no daemon is running for this home")]
     NoDaemon,
     /// The connection was closed before the response was complete.
-    #[error("the daemon went away before it had answered")]
+    #[error("the daemon closed the connection before it responded")]
     Lost(#[source] io::Error),
-    /// The daemon does not answer in time.
-    #[error("the daemon has not answered for {} s", SHORT_TIMEOUT.as_secs())]
+    /// The daemon did not respond in time.
+    #[error("the daemon did not respond within {} s", SHORT_TIMEOUT.as_secs())]
     Silent,
     /// The response is malformed.
     #[error("the daemon's response is malformed")]
@@ -42,7 +42,7 @@ impl ClientError {
         }
     }
 
-    /// Adds the session's name, if it has one, to its id in the text.
+    /// Adds the session's name, if it has one, to its id in the error message.
     #[must_use]
     pub fn about(self, session: &SessionView) -> Self {
         match (self, &session.name) {
@@ -60,15 +60,15 @@ impl ClientError {
     pub fn is_gone(&self) -> bool {
         match self {
             Self::NoDaemon | Self::Lost(_) => true,
-            // It still answers at its socket, but can't serve requests any more.
+            // The daemon still accepts connections, but can't serve requests any more.
             Self::Problem(problem) => problem.code == "gone",
             _ => false,
         }
     }
 
-    /// Whether the daemon is gone, or shuts down and ends all waiting requests.
+    /// Whether the daemon is gone, or is shutting down and ends all waiting requests.
     #[must_use]
-    pub fn is_gone_or_leaving(&self) -> bool {
+    pub fn is_gone_or_shutting_down(&self) -> bool {
         let leaving = |problem: &ProblemDetails| problem.code == "refused";
         self.is_gone() || matches!(self, Self::Problem(problem) if leaving(problem))
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_gets_its_name_only_where_it_stands_alone() {
+    fn adds_a_name_only_to_an_id_that_stands_alone() {
         let both = "fix (0abc)";
         let replaced = |text: &str| replace_word(text, "0abc", both);
         assert_eq!(replaced("session 0abc has not ended"), "session fix (0abc) has not ended");

@@ -1,10 +1,10 @@
-//! The part of HTTP/1.1 that a client of the daemon needs: one request for each connection, JSON both ways.
+//! The part of HTTP/1.1 that a client of the daemon needs: one request per connection, JSON both ways.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 use serde::de::DeserializeOwned;
 
-/// The longest line of a head, and the most lines: far more than the daemon sends.
+/// The maximum length and number of lines in a head: far more than the daemon sends.
 const MAX_LINE: u64 = 16 * 1024;
 const MAX_LINES: usize = 100;
 
@@ -24,7 +24,7 @@ pub(crate) fn send(
     let mut bytes = request.into_bytes();
     bytes.extend(body.unwrap_or_default());
     match stream.write_all(&bytes).and_then(|()| stream.flush()) {
-        // The daemon may refuse a request before it has read all of it; the response has the reason.
+        // The daemon may refuse a request before it has read all of it. Its response has the reason.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
@@ -54,7 +54,7 @@ impl<S: Read> Response<S> {
     }
 }
 
-/// The next line of a body of JSON lines. An incomplete last line is an error.
+/// Returns the next line of a body of JSON lines. An incomplete last line is an error.
 pub(crate) fn next_line<T: DeserializeOwned>(body: &mut impl BufRead) -> Option<io::Result<T>> {
     loop {
         let mut line = Vec::new();
@@ -71,12 +71,12 @@ pub(crate) fn next_line<T: DeserializeOwned>(body: &mut impl BufRead) -> Option<
     }
 }
 
-/// How the end of a body is found.
+/// How to find the end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// So many bytes are left.
+    /// This many bytes are left.
     Length(u64),
-    /// In chunks, with so many bytes left of the current one; none: the next one begins.
+    /// In chunks, with this many bytes left of the current chunk. `None`: the next chunk begins.
     Chunked(Option<u64>),
     /// By the end of the connection.
     UntilClosed,
@@ -183,7 +183,7 @@ fn read_headers(stream: &mut impl BufRead, status: u16) -> io::Result<Framing> {
     Err(malformed("too many headers"))
 }
 
-/// The length of a chunk, in hexadecimal digits; extensions after a `;` are ignored.
+/// Parses the length of a chunk, in hexadecimal digits. Ignores extensions after a `;`.
 fn chunk_length(line: &str) -> io::Result<u64> {
     let digits = line.split(';').next().unwrap_or_default().trim();
     let plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -195,7 +195,7 @@ fn chunk_length(line: &str) -> io::Result<u64> {
 mod tests {
     use super::*;
 
-    /// Returns its text in pieces of a few bytes, and collects what is written.
+    /// A stream that returns its text in pieces of a few bytes and collects the written bytes.
     struct Wire {
         text: io::Cursor<Vec<u8>>,
         piece: usize,

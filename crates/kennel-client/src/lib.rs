@@ -19,7 +19,7 @@
 //! # }
 //! ```
 //!
-//! All functions block. Each request has a connection of its own, so that the daemon notices when a [`Sent`] is dropped.
+//! All functions block. Each request has its own connection, so that the daemon notices when a [`Sent`] is dropped.
 
 #![warn(missing_docs)]
 
@@ -30,5 +30,5 @@ mod http;
 pub mod socket;
 
 pub use api::{Events, escape, session_path};
-pub use client::{Client, Lines, Patience, Sent};
+pub use client::{Client, Lines, Sent, Timeout};
 pub use error::ClientError;

@@ -1,4 +1,4 @@
-//! Connects to sockets in a folder with a path of any length: the kernel allows only 107 bytes.
+//! Connects to sockets in a folder with a path of any length, although the kernel allows only 107 bytes.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// A short path to a file in the folder, valid as long as the descriptor is open.
+/// Returns a short path to a file in the folder, valid as long as the descriptor is open.
 fn short_path(folder: &Path, name: &str) -> io::Result<(OwnedFd, PathBuf)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, flags, Mode::empty())?;
@@ -25,7 +25,7 @@ pub fn stream(folder: &Path, name: &str) -> io::Result<UnixStream> {
     UnixStream::connect(path)
 }
 
-/// Connects to a socket for messages, without blocking.
+/// Connects to a message socket, without blocking.
 ///
 /// # Errors
 /// The socket can't be reached.

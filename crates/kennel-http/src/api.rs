@@ -22,7 +22,7 @@ use crate::observe::ObserveState;
 use crate::stream::limits::StreamLimits;
 use crate::{HttpConfig, endpoint, endpoints};
 
-/// The state of the API, which handlers take as an argument. Clones share it.
+/// The state of the API, which handlers take as an argument. Clones share the same state.
 #[derive(Debug, Clone)]
 pub(crate) struct Api(Arc<ApiState>);
 
@@ -59,7 +59,7 @@ impl Api {
         Self(Arc::new(ApiState { daemon, observe, streams, access }))
     }
 
-    /// All routes; `fallback` serves every other path.
+    /// Returns all routes; `fallback` serves every other path.
     pub(crate) fn routes<T: 'static>(self, fallback: impl Handler<T, Self>) -> Router {
         endpoint::router(endpoints::all(), &self)
             .fallback(fallback)
@@ -78,7 +78,7 @@ async fn method_not_allowed() -> ErrorResponse {
     ApiError::new(ApiErrorKind::Method, "this path does not support this method").into()
 }
 
-/// Turns errors of the framework itself, which are plain text, into problem documents.
+/// Converts errors of the framework itself, which are plain text, into problem documents.
 async fn framework_error(response: Response) -> Response {
     const MAX_TEXT: usize = 4096;
     let status = response.status();
@@ -102,7 +102,7 @@ async fn framework_error(response: Response) -> Response {
     ErrorResponse::from(ApiError::new(kind, text)).into_response()
 }
 
-/// An API without an owner behind it, for tests; also the sender that shuts it down, and its register.
+/// Returns an API without an owner task, for tests, with the sender that shuts it down and its register.
 #[cfg(test)]
 pub(crate) fn detached(
     folder: &std::path::Path,

@@ -1,5 +1,5 @@
-//! One endpoint of the API: its handler and its documentation. Routes and the OpenAPI document are made from the same
-//! list, so that neither has an endpoint that the other lacks.
+//! An endpoint of the API: its handler and its documentation. Routes and the OpenAPI document are generated from the same
+//! list, so that they have the same endpoints.
 
 use axum::Router;
 use axum::handler::Handler;
@@ -13,13 +13,13 @@ type Text = &'static str;
 
 #[cfg(feature = "schema")]
 pub(crate) use schemars::JsonSchema as HasSchema;
-/// Without the document no type needs a schema.
+/// A substitute without the feature `schema`: then no type needs a schema.
 #[cfg(not(feature = "schema"))]
 pub(crate) trait HasSchema {}
 #[cfg(not(feature = "schema"))]
 impl<T> HasSchema for T {}
 
-/// Generates the schema of a type; empty without the document.
+/// Generates the schema of a type. Empty without the feature `schema`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SchemaSource(
     #[cfg(feature = "schema")] pub(crate) fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
@@ -57,29 +57,29 @@ pub(crate) struct Endpoint {
     pub(crate) content: ResponseContent,
     pub(crate) query: Option<SchemaSource>,
     pub(crate) body: Option<SchemaSource>,
-    /// Whether it streams events to clients that accept them.
+    /// Whether the endpoint streams events to clients that accept them.
     streams_events: bool,
 }
 
 impl Endpoint {
-    /// Its query has the parameters of this type.
+    /// Documents the query parameters.
     pub(crate) fn query<T: HasSchema>(mut self) -> Self {
         self.query = Some(SchemaSource::of::<T>());
         self
     }
 
-    /// Its request body is JSON of this type.
+    /// Documents the JSON request body.
     pub(crate) fn body<T: HasSchema>(mut self) -> Self {
         self.body = Some(SchemaSource::of::<T>());
         self
     }
 
-    /// Its response is JSON of this type.
+    /// Documents the JSON response.
     pub(crate) fn answer<T: HasSchema>(self, summary: Text) -> Self {
         self.respond(200, ResponseContent::Json(SchemaSource::of::<T>()), summary)
     }
 
-    /// It creates something; its response is JSON of this type.
+    /// Documents the JSON response of an endpoint that creates something.
     pub(crate) fn created<T: HasSchema>(self, summary: Text) -> Self {
         self.respond(201, ResponseContent::Json(SchemaSource::of::<T>()), summary)
     }
@@ -88,19 +88,19 @@ impl Endpoint {
         self.respond(204, ResponseContent::Empty, summary)
     }
 
-    /// Its response is a stream in one of these media types, with items of this type.
+    /// Documents a response that is a stream in one of these media types, with items of this type.
     pub(crate) fn stream<T: HasSchema>(mut self, kinds: &'static [Text], summary: Text) -> Self {
         self.streams_events = kinds.contains(&sse::EVENT_STREAM);
         self.respond(200, ResponseContent::Stream(kinds, SchemaSource::of::<T>()), summary)
     }
 
-    /// Its response is a stream of events if the client accepts them.
+    /// Documents that the response is a stream of events if the client accepts them.
     pub(crate) fn or_events(mut self) -> Self {
         self.streams_events = true;
         self
     }
 
-    /// Its response has this media type, and is not described further.
+    /// Documents only the media type of the response.
     pub(crate) fn other(self, media_type: Text, summary: Text) -> Self {
         self.respond(200, ResponseContent::Other(media_type), summary)
     }
@@ -142,7 +142,7 @@ pub(crate) fn delete<T: 'static>(path: Text, id: Text, handler: impl Handler<T, 
     endpoint(("delete", MethodFilter::DELETE), path, id, handler)
 }
 
-/// The routes of these endpoints. Those that stream events also do so over a WebSocket.
+/// Returns the routes of these endpoints. Endpoints that stream events also do so over a WebSocket.
 pub(crate) fn router(endpoints: Vec<Endpoint>, api: &Api) -> Router<Api> {
     let add = |router: Router<Api>, endpoint: Endpoint| {
         let handler = match endpoint.streams_events {

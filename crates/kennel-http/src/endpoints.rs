@@ -46,7 +46,7 @@ fn sessions() -> Vec<Endpoint> {
         get("/v1/sessions/{reference}/wait", "waitForSession", handlers::wait_for_session)
             .query::<WaitQuery>()
             .answer::<SessionView>(
-                "Waits until a session is over; a prompt is over when its verdict is on record",
+                "Waits until a session ends, or, for a prompt, until its verdict is on record",
             ),
         post("/v1/sessions/{reference}/stop", "stopSession", handlers::stop_session)
             .body::<StopRequest>()
@@ -57,7 +57,7 @@ fn sessions() -> Vec<Endpoint> {
             .answer::<SessionView>("Launches an ended session again"),
         post("/v1/sessions/{reference}/forget", "forgetSession", handlers::forget_session)
             .body::<ByRequest>()
-            .answer::<SessionView>("Gives up a lost session: one that can't be observed any more"),
+            .answer::<SessionView>("Forgets a lost session, which Kennel can no longer observe"),
         post("/v1/sessions/{reference}/signal", "signalSession", handlers::send_signal)
             .body::<SignalRequest>()
             .empty("Sends a signal to every process of a session"),
@@ -76,11 +76,11 @@ fn sessions() -> Vec<Endpoint> {
         get("/v1/sessions/{reference}/answer", "getAnswer", answer::answer)
             .query::<answer::AnswerQuery>()
             .answer::<AnswerView>(
-                "Returns the answer of an agent; as events, everything the agent does",
+                "Returns the answer of an agent, or streams everything it does as events",
             )
             .or_events(),
         post("/v1/ask", "ask", answer::ask).body::<AskRequest>().created::<SessionView>(
-            "Sends a prompt to a member or an agent; as events, streams the answer",
+            "Sends a prompt to a member or an agent; can stream the answer as events",
         ),
         get("/v1/prune", "previewPrune", handlers::preview_prune)
             .query::<PruneRequest>()
@@ -116,25 +116,25 @@ fn plans() -> Vec<Endpoint> {
             .answer::<PlanView>("Shows a plan"),
         get("/v1/plans/{reference}/wait", "waitForPlan", handlers::wait_for_plan)
             .query::<WaitQuery>()
-            .answer::<PlanView>("Waits until a plan is over"),
+            .answer::<PlanView>("Waits until a plan ends"),
         post("/v1/plans/{reference}/cancel", "cancelPlan", handlers::cancel_plan)
             .body::<ByRequest>()
             .answer::<PlanView>("Cancels a plan and stops its agents"),
         post("/v1/plans/{reference}/resume", "resumePlan", handlers::resume_plan)
             .body::<PlanResumeRequest>()
-            .answer::<PlanView>("Runs the unfinished steps of a plan"),
+            .answer::<PlanView>("Runs the unfinished agents of a plan"),
     ]
 }
 
 fn misc_endpoints() -> Vec<Endpoint> {
     vec![
         get("/v1/daemon", "getDaemon", handlers::show_daemon)
-            .answer::<DaemonView>("Shows the daemon"),
+            .answer::<DaemonView>("Shows the state of the daemon"),
         post("/v1/daemon/stop", "stopDaemon", handlers::stop_daemon)
             .body::<ShutdownRequest>()
             .stream::<ShutdownLine>(
             &[NDJSON],
-            "Stops the daemon, with or without its sessions, and reports the progress",
+            "Shuts the daemon down, with or without its sessions, and reports the progress",
         ),
         post("/v1/daemon/replace", "replaceDaemon", handlers::replace_daemon)
             .body::<ReplaceRequest>()
@@ -145,15 +145,15 @@ fn misc_endpoints() -> Vec<Endpoint> {
             ),
         post("/v1/adopt", "adopt", handlers::adopt)
             .body::<AdoptRequest>()
-            .created::<AdoptResponse>("Adopts a process that a user started as a session"),
+            .created::<AdoptResponse>("Adopts a user's process as a session"),
         post("/v1/report", "report", handlers::report)
             .body::<ReportRequest>()
-            .empty("Reports the state of an agent, sent by the agent itself"),
+            .empty("Receives a report from an agent about its own state"),
         get("/v1/strays", "findStrays", handlers::find_strays)
             .answer::<StraysView>("Finds processes that belong to no live session"),
         post("/v1/strays/end", "endStrays", handlers::end_strays)
             .body::<EndStraysRequest>()
-            .answer::<StraysEnded>("Ends strays: all, or the ones that are named"),
+            .answer::<StraysEnded>("Ends all strays, or only the given ones"),
         get("/v1/events", "listEvents", events::events)
             .query::<events::EventParams>()
             .stream::<EventView>(

@@ -10,7 +10,7 @@ use serde_json::error::Category;
 
 use crate::error::ErrorResponse;
 
-/// The longest request body: an environment may be large, and so may a prompt.
+/// The maximum size of a request body: an environment or a prompt may be large.
 pub(crate) const MAX_BODY: usize = 16 << 20;
 
 /// A JSON body. An empty one counts as an empty object.
@@ -46,7 +46,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
     serde_json::from_slice(bytes).map_err(|error| {
-        // A number in place of a variant's name counts as a syntax error, too.
+        // serde_json also reports a number in place of a variant's name as a syntax error.
         let what = match error.classify() {
             Category::Data => "the body does not match the schema",
             _ => "the body is not valid JSON, or does not match the schema",
@@ -56,7 +56,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     })
 }
 
-/// The name of a missing, unknown or duplicate field. Nothing else is quoted: the text may contain a secret.
+/// Returns the name of a missing, unknown or duplicate field. Quotes nothing else, because the text may contain a secret.
 fn field(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let about_a_field = ["missing field", "unknown field", "duplicate field"];

@@ -1,4 +1,4 @@
-//! Handlers that pass a request on to the daemon: sessions, processes, members, plans, worktrees, the daemon itself.
+//! Handlers that pass requests to the daemon: sessions, processes, members, plans, worktrees, and the daemon itself.
 
 use std::ffi::OsString;
 
@@ -34,13 +34,13 @@ pub(crate) async fn list_sessions(
     Ok(([(CONTENT_TYPE, "application/json")], json).into_response())
 }
 
-/// What the response to a new launch waits for.
+/// When the daemon responds to a request for a launch.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct CreateQuery {
     until: Until,
-    /// The session that the same request created before the daemon was killed: the client reconnects to it.
+    /// The session that the same request created before the daemon was killed, if the client reconnects to it.
     rejoin: Option<SessionId>,
 }
 
@@ -68,18 +68,18 @@ pub(crate) async fn resume_session(
     Ok(Json(api.daemon.resume(reference, request, until).await?))
 }
 
-/// A descriptor can be passed only at the socket in the home.
+/// A client can pass a descriptor only on the Unix socket.
 pub(crate) fn check_stdin(identity: &Identity, stdin: &StdinFrom) -> Result<(), ApiError> {
     match stdin {
-        StdinFrom::Deposit { .. } => identity.require_socket("passing a standard input"),
+        StdinFrom::Deposit { .. } => identity.require_socket("passing standard input"),
         StdinFrom::Null | StdinFrom::Pipe => Ok(()),
     }
 }
 
-/// Takes the idempotency key from the header that other services use for it.
+/// Takes the idempotency key from the conventional header.
 pub(crate) fn take_key(headers: &HeaderMap, key: &mut Option<String>) -> Result<(), ApiError> {
     let Some(given) = headers.get("idempotency-key") else { return Ok(()) };
-    let given = given.to_str().map_err(|_| ApiError::invalid("Idempotency-Key is not ASCII"))?;
+    let given = given.to_str().map_err(|_| ApiError::invalid("Idempotency-Key must be ASCII"))?;
     if key.as_ref().is_some_and(|key| key != given) {
         return Err(ApiError::invalid("Idempotency-Key and key differ").hint("send one of them"));
     }
@@ -100,12 +100,12 @@ pub(crate) async fn inspect_session(api: Api, reference: Path<String>) -> JsonRe
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct WaitQuery {
-    /// Whether disconnecting before the end stops what is waited for.
+    /// Whether disconnecting before the end stops the session or plan.
     cancel_on_disconnect: bool,
 }
 
 impl WaitQuery {
-    /// A wait that stops something on disconnect is more than reading.
+    /// Requires full access for a wait that stops something on disconnect.
     fn check(&self, identity: &Identity) -> Result<(), ApiError> {
         if self.cancel_on_disconnect { identity.require_full() } else { Ok(()) }
     }
@@ -146,7 +146,7 @@ pub(crate) async fn prune(api: Api, request: JsonBody<PruneRequest>) -> JsonResu
     Ok(Json(api.daemon.prune(&request.0).await?))
 }
 
-/// A method of its own: a daemon that does not know it removes nothing.
+/// A separate method, so that a daemon that does not support the preview removes nothing.
 pub(crate) async fn preview_prune(
     api: Api,
     Params(request): Params<PruneRequest>,
@@ -221,9 +221,9 @@ pub(crate) async fn add_member(
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RemoveQuery {
-    /// Remove it even if it is in use or something is lost.
+    /// Whether to remove it even if it is in use or work would be lost.
     force: bool,
-    /// The client's name, for the event log.
+    /// The name of the caller, for the event log.
     by: String,
 }
 
@@ -298,7 +298,7 @@ pub(crate) async fn show_daemon(api: Api) -> JsonResult<DaemonView> {
     Ok(Json(DaemonView { listen: api.access.view(), ..view }))
 }
 
-/// If the client disconnects, the shutdown continues.
+/// Shuts the daemon down. The shutdown continues if the client disconnects.
 pub(crate) async fn stop_daemon(
     api: Api,
     JsonBody(request): JsonBody<ShutdownRequest>,

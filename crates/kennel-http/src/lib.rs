@@ -1,11 +1,11 @@
-//! Serves a daemon's API: JSON over HTTP at the socket in the home, which only its owner can open, and over TCP for
+//! Serves a daemon's API, JSON over HTTP: on the Unix socket in the home, which only its owner can open, and over TCP for
 //! clients with a token. Also serves the dashboard.
 //!
 //! ```text
-//! socket in the home ──> OwnerOnlyListener ─────────────────┐
+//! Unix socket ──> OwnerOnlyListener ────────────────────────┐
 //! TCP ──> access: TLS, connection limits, authorization ────┴──> routes ──> DaemonHandle
 //! ```
-//! Routes and the OpenAPI document are made from one list (`endpoints`).
+//! Routes and the OpenAPI document are generated from one list (`endpoints`).
 
 mod access;
 mod answer;
@@ -42,11 +42,11 @@ pub use openapi::document::document as openapi_document;
 pub struct HttpConfig {
     /// Where and how the API is served over TCP.
     pub listen: ListenSettings,
-    /// The command that examines the machine and prints its findings as JSON; without one there is no such endpoint.
+    /// The command that examines the machine and prints its findings as JSON. Without it, the endpoint returns 404.
     pub doctor: Vec<OsString>,
-    /// How long a client may leave a response unread before its connection is closed; zero: for ever.
+    /// How long a client may leave a response unread before its connection is closed. Zero: forever.
     pub write_timeout: Duration,
-    /// A folder with the dashboard's files, for its developers; none: the files that are built in.
+    /// A folder with the dashboard's files, for its developers. `None`: the built-in files.
     pub web: Option<PathBuf>,
 }
 
@@ -57,7 +57,7 @@ impl Default for HttpConfig {
     }
 }
 
-/// A server with this configuration, to be passed to [`kennel_daemon::serve`].
+/// Returns a server with this configuration, for [`kennel_daemon::serve`].
 #[must_use]
 pub fn server(config: HttpConfig) -> CreateServer {
     Box::new(move |setup| Box::new(HttpServer(Api::new(config, setup))))
@@ -74,7 +74,7 @@ impl ApiServer for HttpServer {
         let serving = axum::serve(listener, routes).with_graceful_shutdown(stop);
         Box::pin(async move {
             if let Err(error) = serving.await {
-                tracing::error!(%error, "can't serve the API at its socket");
+                tracing::error!(%error, "can't serve the API on its Unix socket");
             }
         })
     }

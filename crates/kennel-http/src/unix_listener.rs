@@ -1,4 +1,4 @@
-//! The API's socket in the home: connections of other users are refused.
+//! The API's Unix socket in the home. Connections of other users are refused.
 
 use std::io;
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl axum::serve::Listener for OwnerOnlyListener {
     }
 }
 
-/// The process at the other end of a connection to the socket in the home, as the kernel noted it.
+/// The process at the other end of a connection to the Unix socket, as the kernel identifies it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
     pub(crate) pid: Option<i32>,

@@ -1,32 +1,32 @@
-//! A daemon with a real yard and real keepers, seen from a client at its socket.
+//! Tests a daemon with a real yard and real keepers, as a client on its Unix socket.
 //!
-//! This program is all of them: started by cargo it is the test, which starts itself as the yard, which starts it as the
-//! daemon. Every test has a home of its own, and runs in each kind of pen.
+//! This program is the test, the yard and the daemon: the test starts this program as the yard, which starts it as the
+//! daemon. Every test has its own home, and runs with each kind of pen.
 
+#[path = "daemon/cases.rs"]
+mod cases;
 #[path = "daemon/client.rs"]
 mod client;
-#[path = "daemon/scenes.rs"]
-mod scenes;
-#[path = "daemon/stage.rs"]
-mod stage;
+#[path = "daemon/test_home.rs"]
+mod test_home;
 
 use std::ffi::OsStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
+use cases::TEST_CASES;
 use kennel_types::PenKind;
-use scenes::SCENES;
-use stage::Stage;
+use test_home::TestHome;
 
 fn main() -> ExitCode {
     match std::env::args_os().next().as_deref().and_then(OsStr::to_str) {
-        Some("kennel-yard") => stage::be_yard(),
-        Some("kennel-daemon") => stage::be_daemon(),
-        _ => play_all(),
+        Some("kennel-yard") => test_home::run_yard(),
+        Some("kennel-daemon") => test_home::run_daemon(),
+        _ => run_all(),
     }
 }
 
-fn play_all() -> ExitCode {
+fn run_all() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let only = args.iter().find(|arg| !arg.starts_with('-'));
     let exact = args.iter().any(|arg| arg == "--exact");
@@ -34,8 +34,8 @@ fn play_all() -> ExitCode {
         (args.iter().any(|arg| arg == "--list"), args.iter().any(|arg| arg == "--ignored"));
     let mut failed = 0;
     for (kind, pen) in [("auto", PenKind::Auto), ("subtree", PenKind::Subtree)] {
-        for (scene, play) in SCENES {
-            let name = format!("{scene}::{kind}");
+        for (case, run) in TEST_CASES {
+            let name = format!("{case}::{kind}");
             if list {
                 if !ignored {
                     println!("{name}: test");
@@ -46,12 +46,12 @@ fn play_all() -> ExitCode {
             if only.is_some_and(|only| !wanted(only)) {
                 continue;
             }
-            let stage = Stage::open(pen);
-            let passed = catch_unwind(AssertUnwindSafe(|| play(&stage))).is_ok();
+            let home = TestHome::open(pen);
+            let passed = catch_unwind(AssertUnwindSafe(|| run(&home))).is_ok();
             if !passed {
-                stage.show_log();
+                home.show_log();
             }
-            drop(stage);
+            drop(home);
             println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
             failed += u32::from(!passed);
         }

@@ -23,13 +23,13 @@ pub struct AgentSpec {
     /// A hash of the prompt, by which a repeated request is recognized.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub prompt_sum: String,
-    /// How often to retry if the provider fails.
+    /// How many times to retry if the provider fails.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub retries: u32,
     /// The time within which retries may start, in milliseconds. Null: no limit.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub retry_within_ms: Option<u64>,
-    /// Whether to retry an attempt that did work, or may have.
+    /// Whether to retry an attempt that may already have done some of its work.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub replay: bool,
     /// Whether the session ends when the client disconnects.
@@ -67,7 +67,7 @@ pub struct AgentSettings {
     pub args: Vec<String>,
 }
 
-/// What an agent may do without asking. There is no user that it could ask.
+/// What an agent may do without asking. During a prompt there is no user to ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -88,13 +88,13 @@ pub enum Permissions {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "conversation")]
 pub enum ConversationChoice {
-    /// The member's latest conversation, if it has one. If the agent does not know it any more, a
-    /// new one.
+    /// The member's latest conversation. A new one if it has none, or if the agent does not know it
+    /// any more.
     #[default]
     Continue,
     /// A new conversation.
     Fresh,
-    /// This conversation. No other conversation takes its place.
+    /// This conversation. If the agent does not know it any more, the prompt fails.
     Resume {
         /// The id of the conversation.
         id: String,
@@ -102,10 +102,10 @@ pub enum ConversationChoice {
 }
 
 impl AgentSpec {
-    /// Returns the spec as it was requested, without the decisions made since. Whether the client
-    /// waits does not count.
+    /// Returns the spec as it was requested, without later decisions. Leaves out whether the client
+    /// waits.
     #[must_use]
-    pub fn as_asked(&self) -> Self {
+    pub fn as_requested(&self) -> Self {
         Self { conversation: None, cancel_on_disconnect: false, ..self.clone() }
     }
 }

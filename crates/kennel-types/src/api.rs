@@ -78,7 +78,7 @@ pub struct MemberView {
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
     /// The plan, with all its prompts.
-    #[serde(deserialize_with = "PlanSpec::asked")]
+    #[serde(deserialize_with = "PlanSpec::from_request")]
     pub spec: PlanSpec,
     /// A value for each input of the plan.
     #[serde(default)]
@@ -86,7 +86,7 @@ pub struct PlanRequest {
     /// The environment of the agents, as in [`CreateRequest`].
     #[serde(default = "Environment::minimal")]
     pub env: Environment,
-    /// The directory for agents that name none, as exact bytes.
+    /// The directory for agents without one of their own, as exact bytes.
     pub cwd: OsText,
     /// The umask of the agents.
     #[serde(default = "start::umask")]
@@ -162,7 +162,7 @@ pub struct AdoptResponse {
     pub token: LaunchToken,
     /// A file with the same secret, readable by its owner only.
     pub token_file: String,
-    /// The path of the daemon's socket.
+    /// The path of the daemon's Unix socket.
     pub socket: String,
 }
 
@@ -187,7 +187,7 @@ pub struct ReportRequest {
 pub struct StopRequest {
     /// The time between TERM and KILL. The default is the session's own grace.
     pub grace_ms: Option<u64>,
-    /// Whether to send KILL at once.
+    /// Whether to send KILL immediately.
     #[serde(default)]
     pub now: bool,
     /// The name of the caller, for the event log.
@@ -289,7 +289,7 @@ pub struct ByRequest {
     pub by: String,
 }
 
-/// Which ended sessions to remove. As the query of a `GET`, it only lists what would be removed.
+/// Selects the ended sessions to remove. In a `GET` request, the daemon only lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -332,7 +332,7 @@ pub struct DaemonView {
     pub live: u64,
     /// The number of all recorded sessions.
     pub total: u64,
-    /// The settings in force.
+    /// The effective settings.
     #[serde(default)]
     pub settings: Option<SettingsView>,
     /// The TCP listener, if it is enabled.
@@ -344,7 +344,7 @@ pub struct DaemonView {
     pub environment: BTreeMap<String, String>,
 }
 
-/// The daemon's settings in force, from kennel.toml and the daemon's environment. The names are
+/// The daemon's effective settings, from kennel.toml and the daemon's environment. The names are
 /// those of the configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -410,7 +410,7 @@ pub struct InspectView {
     pub timeline: Vec<EventView>,
     /// Its launch.
     pub launch: LaunchView,
-    /// All launches of the session, the first one first.
+    /// All launches of the session, oldest first.
     #[serde(default)]
     pub launches: Vec<SessionView>,
     /// The pid of the keeper, while it is alive.
@@ -489,11 +489,11 @@ pub struct WorktreesView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossesView {
-    /// One sentence for each loss, with its number. Empty means that nothing is lost.
+    /// One sentence for each kind of loss, with a count. Empty means that no loss is known.
     pub why: Vec<String>,
-    /// The number of files with uncommitted changes. There may be more.
+    /// The number of uncommitted changes. A file with staged and unstaged changes counts twice.
     pub changes: u64,
-    /// The first few of these files.
+    /// The first few of the changed files.
     pub changed: Vec<String>,
     /// The number of commits that are on no other branch.
     pub commits: u64,
@@ -534,7 +534,7 @@ pub struct ProblemDetails {
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// What went wrong in this request, for people.
+    /// What went wrong in this request, as text for users.
     pub detail: String,
     /// The type for programs: `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `busy`,
     /// `gone`, `internal`, … Stable.

@@ -168,7 +168,7 @@ impl IdMaker {
 fn text_of(value: u64) -> String {
     (0..TIME_CHARACTERS + RANDOM_CHARACTERS)
         .rev()
-        .map(|place| char::from(ALPHABET[(value >> (place * 5)) as usize & 31]))
+        .map(|digit| char::from(ALPHABET[(value >> (digit * 5)) as usize & 31]))
         .collect()
 }
 

@@ -1,7 +1,7 @@
-//! The types that cross a wire: ids, specs, requests, views and errors. They carry no decisions and
-//! do no I/O.
+//! The types that programs exchange: ids, specs, requests, views and errors. They make no decisions
+//! and do no I/O.
 //!
-//! The daemon, its clients, the keeper and the agents share them; `kennel-core` decides by them.
+//! The daemon, its clients, the keeper and the agents share them; `kennel-core` decides.
 
 #![warn(missing_docs)]
 

@@ -1,6 +1,6 @@
 //! The names of members.
 
-/// The most characters of a member's name.
+/// The maximum number of characters in a member's name.
 const MAX_NAME_LENGTH: usize = 64;
 
 /// A text that is not a valid member name.

@@ -18,7 +18,7 @@ pub enum AgentReport {
     Idle,
     /// The title of its work.
     Title {
-        /// The title, for people.
+        /// The title, as text for users.
         title: Title,
     },
     /// The progress of its work.

@@ -1,4 +1,4 @@
-//! What is known of a session: its phase, how and why it ended, and what is left of it.
+//! The state of a session: its phase, how and why it ended, and the resources that are left.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use strum::{FromRepr, IntoStaticStr};
 
 use crate::millis;
 
-/// Who started the process of a session.
+/// The origin of a session's process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -48,7 +48,7 @@ pub enum Phase {
     Stopping,
     /// Kennel can't observe the session, but still owns it, and keeps looking for it.
     Lost,
-    /// Kennel saw the pen empty.
+    /// The pen is empty: no process of the session is left.
     Reaped,
     /// Reaped, and nothing is left to remove.
     Cleaned,
@@ -61,7 +61,7 @@ impl Phase {
         self.into()
     }
 
-    /// Returns the name for people: a cleaned session is simply `ended`.
+    /// Returns the name to show to users: a cleaned session is simply `ended`.
     #[must_use]
     pub fn label(self) -> &'static str {
         if self == Self::Cleaned { "ended" } else { self.name() }
@@ -131,7 +131,7 @@ pub enum Reason {
     KeeperDied,
     /// The machine was restarted.
     Rebooted,
-    /// A user gave the session up. Kennel did not see it end.
+    /// A user gave up the lost session. Kennel did not see it end.
     Forgotten {
         /// The name of the caller.
         by: String,
@@ -268,7 +268,7 @@ impl fmt::Display for Exit {
 pub struct Owed {
     /// The resource.
     pub what: OwedKind,
-    /// How often the removal failed.
+    /// How many times the removal failed.
     pub failures: u32,
     /// The error of the last attempt.
     pub why: Option<String>,

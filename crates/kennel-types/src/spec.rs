@@ -79,7 +79,7 @@ pub struct SessionSpec {
     /// How Kennel recognizes that the session is ready.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub ready: Readiness,
-    /// The time for the session to become ready. Null: no limit.
+    /// The timeout for the session to become ready. Null: no limit.
     #[serde(
         rename = "ready_timeout_ms",
         default,
@@ -88,7 +88,7 @@ pub struct SessionSpec {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub ready_timeout: Option<Duration>,
-    /// The time for the whole session, without the time that the machine sleeps. Null: no limit.
+    /// The timeout of the session, not counting time that the machine sleeps. Null: no limit.
     #[serde(rename = "timeout_ms", default, skip_serializing_if = "is_unset", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub timeout: Option<Duration>,
@@ -103,7 +103,7 @@ pub struct SessionSpec {
     /// Whether to launch the session again when it fails.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub restart: Restart,
-    /// Whether to also restart after a launch with an unknown end, which may have run.
+    /// Whether to also restart after a launch whose exit status is unknown: it may have succeeded.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub restart_unknown: bool,
     /// The memory limit of its pen, in bytes.
@@ -200,9 +200,9 @@ impl SessionSpec {
         self.restart != Restart::Never || self.is_prompt()
     }
 
-    /// Turns each time limit of zero into none: 0 means no limit.
+    /// Replaces each time limit of zero by none: 0 means no limit.
     #[must_use]
-    pub fn with_zero_off(mut self) -> Self {
+    pub fn with_zero_as_unlimited(mut self) -> Self {
         let limits =
             [&mut self.ready_timeout, &mut self.timeout, &mut self.idle, &mut self.silence];
         for limit in limits {
@@ -238,13 +238,13 @@ pub struct WorktreeSpec {
 impl WorktreeSpec {
     /// Returns a client's request.
     #[must_use]
-    pub fn asked(branch: Option<String>) -> Self {
+    pub fn requested(branch: Option<String>) -> Self {
         Self { asked: branch, ..Self::default() }
     }
 
     /// Returns the request without the daemon's decisions.
     #[must_use]
-    pub fn as_asked(&self) -> Self {
+    pub fn as_requested(&self) -> Self {
         Self::asked(self.asked.clone())
     }
 }
@@ -314,7 +314,7 @@ mod tests {
             ..SessionSpec::default()
         };
         let expected = SessionSpec { idle: second, ..SessionSpec::default() };
-        assert_eq!(spec.with_zero_off(), expected);
+        assert_eq!(spec.with_zero_as_unlimited(), expected);
     }
 
     #[test]

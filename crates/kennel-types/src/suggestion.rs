@@ -5,7 +5,7 @@
 /// a short word resembles every other.
 #[must_use]
 pub fn similarity(written: &str, known: &str) -> Option<usize> {
-    // A shared prefix such as `KENNEL_RUN_` makes no words similar.
+    // Ignore a shared prefix such as `KENNEL_RUN_`: it does not make words similar.
     let (written, known) = match written.rfind('_') {
         Some(at) if known.starts_with(&written[..=at]) => (&written[at + 1..], &known[at + 1..]),
         _ => (written, known),

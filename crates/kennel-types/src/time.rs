@@ -28,7 +28,7 @@ pub fn parse_time(text: &str) -> Result<Duration, TimeError> {
     let mut last = f64::INFINITY;
     loop {
         let (number, after) = split(rest);
-        let (unit, next) = after.split_at(after.find(is_of_number).unwrap_or(after.len()));
+        let (unit, next) = after.split_at(after.find(is_numeric).unwrap_or(after.len()));
         let seconds = match unit {
             "" if rest.len() == text.len() => 1.0,
             "s" => 1.0,
@@ -54,10 +54,10 @@ pub fn parse_time(text: &str) -> Result<Duration, TimeError> {
 }
 
 fn split(text: &str) -> (&str, &str) {
-    text.split_at(text.find(|c| !is_of_number(c)).unwrap_or(text.len()))
+    text.split_at(text.find(|c| !is_numeric(c)).unwrap_or(text.len()))
 }
 
-fn is_of_number(c: char) -> bool {
+fn is_numeric(c: char) -> bool {
     c == '.' || c.is_ascii_digit()
 }
 

@@ -181,7 +181,7 @@ pub struct Judged {
     /// The tokens used, and their cost.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub usage: TokenUsage,
-    /// Whether it did work.
+    /// Whether it did work that a retry would repeat.
     pub work: Work,
     /// The number of turns, if the agent reported it.
     #[serde(default, skip_serializing_if = "is_unset")]

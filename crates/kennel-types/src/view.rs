@@ -82,7 +82,7 @@ pub struct SessionView {
     /// Resources that are kept because they contain work.
     #[serde(default)]
     pub kept: Vec<KeptItem>,
-    /// Who started the process.
+    /// The origin of the process.
     #[serde(default)]
     pub started_by: StartedBy,
     /// The result of the prompt, once it is judged.
@@ -113,7 +113,7 @@ pub struct WorktreeView {
     pub branch: String,
     /// Why it is kept. Null while it is in use or to be removed.
     pub kept_because: Option<String>,
-    /// How often its removal failed.
+    /// How many times its removal failed.
     #[serde(default)]
     pub failures: u32,
     /// The error of the last attempt.
@@ -146,7 +146,7 @@ pub struct EventView {
     pub session: Option<String>,
     /// The kind: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, …
     pub kind: String,
-    /// The cause, for people.
+    /// The cause, as text for users.
     pub cause: String,
     /// The name of the caller, if a request caused it.
     pub by: Option<String>,

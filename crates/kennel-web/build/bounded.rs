@@ -21,14 +21,14 @@ pub(crate) enum BoundedError {
     TooLong(Duration),
 }
 
-/// Runs a program to its end, then ends all descendants of this process: call it only if there are no others.
+/// Runs a program to its end, then ends all descendants of this process. So this process must have no other children.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), BoundedError> {
     // Orphans become children of this process, so that they can be found.
     set_child_subreaper(Some(getpid())).map_err(|error| BoundedError::Start(error.into()))?;
     let mut child = command.spawn().map_err(BoundedError::Start)?;
     let in_time = has_ended(&child, limit);
     if !matches!(in_time, Ok(true)) {
-        // It may have ended meanwhile.
+        // It may have ended in the meantime.
         child.kill().ok();
     }
     let status = child.wait().map_err(BoundedError::Start);
@@ -54,8 +54,8 @@ fn has_ended(child: &Child, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Ends all children, then the orphans that become children by that, and so on. Only this process reaps them, so that no
-/// pid is reused meanwhile.
+/// Ends all children, then the orphans that thereby become children, and so on. Only this process reaps them, so that no
+/// pid is reused in the meantime.
 fn end_descendants() -> io::Result<()> {
     loop {
         let children = children()?;

@@ -11,7 +11,7 @@ const FOLDERS: [&str; 2] = ["src", "public"];
 /// Extensions of other input files: the page itself, packages and configuration.
 const EXTENSIONS: [&str; 6] = ["html", "json", "ts", "js", "mjs", "cjs"];
 
-/// The inputs that exist; a folder stands for everything in it.
+/// Returns the existing inputs. A folder includes everything in it.
 pub(crate) fn watched(web: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(web).into_iter().flatten().flatten();
     let mut paths: Vec<_> =
@@ -48,7 +48,7 @@ pub(crate) fn hash(web: &Path) -> io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-/// The path itself, or all files below it.
+/// Returns the path itself, or all files below it.
 pub(crate) fn add_files(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if !path.is_dir() {
         files.push(path.to_owned());

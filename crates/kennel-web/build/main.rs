@@ -1,5 +1,5 @@
-//! Builds the dashboard with npm, and includes its files in the crate. If that fails, the crate is built without them, with
-//! a warning.
+//! Builds the dashboard with npm and includes its files in the crate. If that fails, prints a warning and builds the crate
+//! without them.
 //!
 //! ```text
 //! web/ ── same inputs as last time? ──┬── yes ─────────────────────────┬── web/dist ── OUT_DIR: files, files.gz, table.rs
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(reason) => reason,
     };
-    // With a dashboard the result does not depend on the variable, so that changing it causes no rebuild.
+    // With a dashboard the result does not depend on the variable, so a change of it must not cause a rebuild.
     println!("cargo:rerun-if-env-changed=KENNEL_WEB");
     if mode == "require" {
         eprintln!("KENNEL_WEB=require is set, but the dashboard can't be built: {reason}");
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether this is Kennel's own folder: next to a copy of this crate, as `cargo vendor` makes it, may be any other.
+/// Whether this is Kennel's own `web` folder: a copy of this crate, as by `cargo vendor`, may be next to another one.
 fn is_own_web_folder(web: &Path, here: &Path) -> bool {
     let same = |one: PathBuf, other: &Path| {
         one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|it| it == one))
@@ -82,7 +82,7 @@ fn with_causes(error: &NpmBuildError) -> String {
     text
 }
 
-/// A warning for cargo is one line.
+/// Joins the lines of a text, because a warning for cargo is one line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

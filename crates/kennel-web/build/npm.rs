@@ -12,16 +12,16 @@ use crate::bounded::{self, BoundedError};
 use crate::inputs;
 
 pub(crate) const MIN_NODE: u32 = 20;
-/// How long installing packages may take, and building the dashboard.
+/// The timeout for installing the packages, and for building the dashboard.
 const LIMIT: Duration = Duration::from_secs(300);
-/// How long a program may take to print its version.
+/// The timeout for a program to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
-/// In `dist`: the hash of the inputs. Written last.
+/// The file in `dist` with the hash of the inputs. It is written last.
 pub(crate) const STAMP: &str = ".made-from";
-/// In `node_modules`: the lock file that was installed. Written last.
+/// The file in `node_modules` with a copy of the installed lock file. It is written last.
 pub(crate) const INSTALLED: &str = "node_modules/.installed-lock.json";
-/// Held during the build. npm inherits it as standard input, so that it is held as long as any process works.
+/// The lock that is held during the build. npm inherits it as standard input, so it is held until the last process ends.
 const LOCK: &str = ".build-lock";
 /// How many characters of a program's output an error quotes.
 const MAX_QUOTE: usize = 800;
@@ -53,14 +53,14 @@ pub(crate) enum NpmBuildError {
 #[derive(Debug)]
 pub(crate) struct DashboardBuilder<'a> {
     web: &'a Path,
-    /// Receives the output of npm, because cargo reads that of the build script.
+    /// The file for the output of npm, because cargo parses the output of the build script.
     log: PathBuf,
     pub(crate) limit: Duration,
     /// `PATH`, if it differs from the environment's.
     pub(crate) path: Option<OsString>,
 }
 
-/// The built dashboard. It does not change while this is held.
+/// The built dashboard. It does not change while this value exists.
 #[derive(Debug)]
 pub(crate) struct BuiltDashboard {
     pub(crate) dist: PathBuf,
@@ -80,7 +80,7 @@ impl<'a> DashboardBuilder<'a> {
         let wanted = inputs::hash(self.web).map_err(cant("read"))?;
         let dist = self.web.join("dist");
         if !fs::read_to_string(dist.join(STAMP)).is_ok_and(|built| built == wanted) {
-            // In a read-only folder no other build writes.
+            // No other build can write to a read-only folder.
             let lock = lock.as_ref();
             let lock = lock.map_err(|error| io::Error::new(error.kind(), error.to_string()));
             self.run_npm(lock.map_err(cant("write"))?, &dist, &wanted)?;
@@ -92,7 +92,7 @@ impl<'a> DashboardBuilder<'a> {
         let mut options = OpenOptions::new();
         let lock = options.write(true).read(true).create(true).truncate(false);
         let lock = lock.open(self.web.join(LOCK))?;
-        // Another build is running: it may take as long as its steps together.
+        // Another build is running. It may take as long as all its steps together.
         let deadline = Instant::now() + self.limit * 3;
         loop {
             match lock.try_lock() {
@@ -137,7 +137,7 @@ impl<'a> DashboardBuilder<'a> {
         if let Some(path) = &self.path {
             command.env("PATH", path);
         }
-        // It would keep npm from installing the build tools.
+        // This variable could keep npm from installing the build tools.
         command.env_remove("NODE_ENV").current_dir(self.web);
         command
             .args(arguments)

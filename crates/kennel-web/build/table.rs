@@ -1,4 +1,4 @@
-//! Writes the files and a table of them to where the crate includes them.
+//! Writes the files and a table of them to the folder from which the crate includes them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -47,7 +47,7 @@ pub(crate) fn write(dist: &Path, out: &Path) -> io::Result<()> {
     fs::write(out.join("table.rs"), table)
 }
 
-/// Includes no files, for this reason.
+/// Writes an empty table with the reason why there are no files.
 pub(crate) fn write_none(out: &Path, reason: &str) -> io::Result<()> {
     let table = format!(
         "const MISSING_REASON: Option<&str> = Some({reason:?});\nstatic FILES: &[BuiltInFile] = &[];\n"
@@ -55,7 +55,7 @@ pub(crate) fn write_none(out: &Path, reason: &str) -> io::Result<()> {
     fs::write(out.join("table.rs"), table)
 }
 
-/// The path of a file in URLs; none for hidden files and source maps.
+/// Returns the path of a file in URLs, or `None` for hidden files and source maps.
 fn address(dist: &Path, file: &Path) -> Option<String> {
     let inside = file.strip_prefix(dist).ok()?.to_str()?;
     let hidden = inside.split('/').any(|part| part.starts_with('.'));

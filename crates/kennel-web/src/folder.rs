@@ -29,7 +29,7 @@ pub(crate) fn find(folder: &Path, address: &str) -> Result<Option<Asset>, ReadAs
     }
 }
 
-/// None if the path is not a regular file, or if a symbolic link leads out of the folder.
+/// Returns `None` if the path is not a regular file, or if a symbolic link leads out of the folder.
 fn read(folder: &Path, path: &Path) -> io::Result<Option<Vec<u8>>> {
     let real = path.canonicalize()?;
     if !real.starts_with(folder.canonicalize()?) || !real.is_file() {
@@ -43,7 +43,7 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory | InvalidInput | InvalidFilename)
 }
 
-/// Never immutable: the file may change at any time.
+/// Creates an asset that is never immutable, because the file may change at any time.
 fn asset(address: &str, bytes: Vec<u8>) -> Asset {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);

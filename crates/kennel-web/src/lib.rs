@@ -1,4 +1,4 @@
-//! The dashboard's files. npm builds them when this crate is built, and they become part of the program.
+//! The dashboard's files. The build script builds them with npm and embeds them in the program.
 //!
 //! If they can't be built, the crate is built without them, and [`Site::missing_reason`] returns the reason.
 
@@ -37,13 +37,13 @@ pub struct Asset {
 pub struct Site(pub Option<PathBuf>);
 
 impl Site {
-    /// Whether files are read from the disk, which may block.
+    /// Returns whether files are read from the disk, which may block.
     #[must_use]
     pub fn is_in_folder(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Why there is no dashboard; none if there is one.
+    /// Returns why there is no dashboard, or `None` if there is one.
     #[must_use]
     pub fn missing_reason(&self) -> Option<&'static str> {
         match self.0 {
@@ -52,7 +52,7 @@ impl Site {
         }
     }
 
-    /// The file at a path, which begins with a slash; none if there is none.
+    /// Returns the file at a path, which begins with a slash, or `None` if there is none.
     ///
     /// # Errors
     /// The file exists but can't be read.
@@ -64,7 +64,7 @@ impl Site {
     }
 }
 
-/// The media type for this extension.
+/// Returns the media type for the extension of a path.
 fn content_type(address: &str) -> &'static str {
     let (_, extension) = address.rsplit_once('.').unwrap_or_default();
     match extension {

@@ -90,7 +90,7 @@ impl Scene {
         builder.build()
     }
 
-    /// How npm was called since the last call of this function.
+    /// Returns how npm was called since the last call of this function.
     fn calls(&self) -> Vec<String> {
         let calls = fs::read_to_string(self.path("calls")).unwrap_or_default();
         fs::write(self.path("calls"), "").unwrap();
@@ -200,7 +200,7 @@ fn waits_for_another_build() {
     assert_eq!(scene.calls(), ["run build"]);
 }
 
-/// How many descriptors of the lock file are open, by holders and waiters.
+/// Returns how many descriptors of the lock file are open, including those of waiting builds.
 fn open_lock_files() -> usize {
     let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
     let open = open.filter_map(|descriptor| fs::read_link(descriptor.path()).ok());

@@ -10,7 +10,7 @@ pub(crate) use rustix::termios::isatty;
 
 pub(crate) use crate::command_error::{CommandError, print_message, print_note, start_line};
 pub(crate) use crate::connect::{
-    DaemonClient, DaemonRetry, Patience, RequestError, Sent, StartDaemon, escape, session_path,
+    DaemonClient, DaemonRetry, RequestError, Sent, StartDaemon, Timeout, escape, session_path,
 };
 pub(crate) use crate::exit_code;
 pub(crate) use crate::foreground::Signals;

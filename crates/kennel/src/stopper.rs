@@ -38,7 +38,7 @@ impl Stopper {
             StopRequest { now, by: format!("{BY_RUN}, signal {signal}"), ..StopRequest::default() };
         let path = session_path(&self.session, "/stop");
         // The keeper reports the result.
-        let sent = daemon.send("POST", &path, Some(&request), Patience::Endless);
+        let sent = daemon.send("POST", &path, Some(&request), Timeout::None);
         sent.and_then(Sent::receive::<StopResponse>).ok();
     }
 }

@@ -23,7 +23,7 @@ async def main() -> None:
         tasks = {name: asyncio.create_task(work(kennel, name, printed)) for name in ("anna", "bert", "carl")}
         while not await kennel.sessions(name="carl"):
             pass  # a session is recorded before its process exists
-        tasks["carl"].cancel()  # during the start: its processes are ended before the cancel is raised
+        tasks["carl"].cancel()  # during the start: its processes are ended before the task ends
         await printed.get()
         os.kill((await kennel.daemon())["pid"], signal.SIGKILL)  # the agents keep running
         while "anna says 9" not in await printed.get():  # and the output continues

@@ -1,4 +1,4 @@
-"""A cancel at any moment leaves no process."""
+"""Cancellation at any moment leaves no process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Cancel(DaemonTest):
         async with kennel.run(SLEEP, cwd=self.folder) as session:
             await session.wait()
 
-    async def test_a_cancel_during_the_start_leaves_no_process(self) -> None:
+    async def test_cancellation_during_the_start_leaves_no_process(self) -> None:
         async with self.connect() as kennel:
             # From before the connection to after the start.
             for turns in (0, 1, 2, 3, 4, 5, 6, 8):
@@ -38,7 +38,7 @@ class Cancel(DaemonTest):
         with self.assertRaises(asyncio.CancelledError):
             await task
 
-    async def test_a_cancel_ends_a_slow_start_immediately(self) -> None:
+    async def test_cancellation_ends_a_slow_start_immediately(self) -> None:
         async with self.connect() as kennel:
             never = {"ready": {"kind": "report"}}
 
@@ -54,7 +54,7 @@ class Cancel(DaemonTest):
             await asyncio.wait_for(self.cancel(task), 10)
             await self.assert_empty(kennel)
 
-    async def test_repeated_cancels_do_not_interrupt_the_cleanup(self) -> None:
+    async def test_repeated_cancellation_does_not_interrupt_the_cleanup(self) -> None:
         async with self.connect() as kennel:
             for pause in (0.0, 0.003, 0.1):
                 task = asyncio.create_task(self.run_until_cancelled(kennel))
@@ -83,7 +83,7 @@ class Cancel(DaemonTest):
         async with self.connect() as kennel:
             await self.assert_empty(kennel)
 
-    async def test_a_cancel_while_the_daemon_is_down_stops_the_session(self) -> None:
+    async def test_cancellation_while_the_daemon_is_down_stops_the_session(self) -> None:
         async with self.connect() as kennel:
             for pause in (0.0, 0.005, 0.05):
                 task = asyncio.create_task(self.run_until_cancelled(kennel))

@@ -58,7 +58,7 @@ class Prompts(ScriptedAgentTest):
             assert answer is not None
             self.assertEqual((answer.text, answer.verdict), ("done", "succeeded"))
 
-    async def test_a_cancel_and_closing_the_stream_stop_the_agent(self) -> None:
+    async def test_cancellation_and_closing_the_stream_stop_the_agent(self) -> None:
         self.script("hang")
         async with self.connect() as kennel:
             task = asyncio.create_task(kennel.ask("hi", agent="claude", **self.context))
@@ -122,7 +122,7 @@ class Plans(ScriptedAgentTest):
             self.assertEqual([other.id for other in await kennel.plans()], [plan.id])
             await self.assert_empty(kennel)
 
-    async def test_a_cancel_of_a_plan_block_stops_its_agents(self) -> None:
+    async def test_cancelling_a_plan_block_stops_its_agents(self) -> None:
         self.script("hang")
         async with self.connect() as kennel:
 

@@ -104,7 +104,7 @@ class Http(ScriptedServerTest):
             await api.post("/x")
         self.assertEqual((caught.exception.code, caught.exception.hint), ("gone", None))
 
-    async def test_reading_a_response_continues_after_a_cancel(self) -> None:
+    async def test_reading_a_response_continues_after_cancellation(self) -> None:
         go_on = asyncio.Event()
 
         async def slowly(head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -11,7 +11,7 @@ export type Until = NonNullable<Operations["createSession"]["query"]["until"]>;
 /** How often a session is requested again when its launch was cancelled. */
 const MAX_ATTEMPTS = 5;
 /** The exit code of an internal failure of Kennel, as on the command line. */
-const CALLED_OFF = 207;
+const INTERNAL_FAILURE = 207;
 /** How often to check whether a requested session exists yet, in milliseconds. */
 const POLL_MS = 20;
 
@@ -56,20 +56,20 @@ export async function create(
       throw signal?.reason;
     }
     if (!ours(view)) return { view, ours: false };
-    if (!wasCalledOff(view)) {
+    if (!wasNeverLaunched(view)) {
       if (view.exit?.kind === "never_ran" && view.reason?.kind === "failed") throw new KennelNotStarted(view);
       return { view, ours: true };
     }
     if (attempt === MAX_ATTEMPTS) throw new KennelNotStarted(view);
-    // This frees the key.
+    // Removing the session frees its key.
     await remove(transport, view.session);
   }
 }
 
-/** Whether the daemon died before the command ran, so that it is safe to request it again. */
-function wasCalledOff({ exit, reason }: SessionView): boolean {
+/** Whether the daemon or keeper died before the command ran, so that it is safe to request the session again. */
+function wasNeverLaunched({ exit, reason }: SessionView): boolean {
   if (exit?.kind !== "never_ran") return false;
-  return reason?.kind === "keeper_died" || (reason?.kind === "failed" && reason.code === CALLED_OFF);
+  return reason?.kind === "keeper_died" || (reason?.kind === "failed" && reason.code === INTERNAL_FAILURE);
 }
 
 async function remove(transport: Transport, reference: string): Promise<void> {

@@ -42,7 +42,7 @@ export class KennelProblem extends KennelError {
     }
     const detail = `status ${status}: ${body.slice(0, 200)}`;
     const type = "about:blank";
-    return new KennelProblem({ type, title: "Not a response of Kennel", status, detail, code: "unknown" });
+    return new KennelProblem({ type, title: "Not a Kennel response", status, detail, code: "unknown" });
   }
 }
 

@@ -53,7 +53,7 @@ export class Kennel implements AsyncDisposable {
   static async connect(options: ConnectOptions = {}): Promise<Kennel> {
     if (options.start && options.url === undefined) await startDaemon(options);
     const target = targetOf(options);
-    // Fail at once if no daemon is running; reconnect only when it goes away later.
+    // Fail immediately if no daemon is running; reconnect only when it goes away later.
     const first = new Transport(target, options.start ? 5000 : 0);
     const daemon = await first.call("getDaemon", {}).finally(() => first.close());
     return new Kennel(new Transport(target, options.reconnectMs ?? 30_000), daemon);
@@ -109,7 +109,7 @@ export class Kennel implements AsyncDisposable {
     return readEvents(this.#transport, options);
   }
 
-  /** Returns facts about the daemon. */
+  /** Returns the state of the daemon. */
   async daemon(): Promise<DaemonView> {
     return this.#transport.call("getDaemon", {});
   }

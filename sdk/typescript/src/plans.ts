@@ -9,7 +9,7 @@ export interface PlanOptions extends ClientEnvironment {
   inputs?: Record<string, string> | undefined;
   /** The pen of its sessions. */
   pen?: PenKind | undefined;
-  /** Whether the plan is cancelled when no client waits for it with `cancelOnDisconnect`. */
+  /** Whether to cancel the plan when no client waits for it with `cancelOnDisconnect`. */
   cancelOnDisconnect?: boolean | undefined;
   /** Cancels the plan. */
   signal?: AbortSignal | undefined;

@@ -30,7 +30,7 @@ export interface StopOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Options of a restart. */
+/** Options of a resume. */
 export type ResumeOptions = Pick<ClientEnvironment, "env"> &
   Camel<Omit<ResumeRequest, "by" | "env" | "limits" | "umask" | "tethered">> & { signal?: AbortSignal | undefined };
 
@@ -152,7 +152,7 @@ export class Session implements AsyncDisposable {
     return streamAnswer(this.#transport, this.id, signal);
   }
 
-  /** Restarts an ended session. Concurrent calls cause only one launch. */
+  /** Launches an ended session again. Concurrent calls cause only one launch. */
   async resume(options: ResumeOptions = {}): Promise<void> {
     const { env, signal, ...rest } = options;
     const { env: variables, umask } = clientEnvironment({ env });

@@ -76,7 +76,7 @@ export class Terminal implements AsyncIterable<Buffer>, AsyncDisposable {
     }
   }
 
-  /** The reasons of input that the session did not receive, latest last. */
+  /** Why the session did not receive some input, latest reason last. */
   get refusals(): readonly string[] {
     return this.#refusals;
   }

@@ -78,7 +78,7 @@ export class Transport {
       try {
         return await this.#read(call, repeat);
       } catch (error) {
-        if (!isLoss(error) && !isLeaving(error, call.method)) throw error;
+        if (!isLoss(error) && !isShuttingDown(error, call.method)) throw error;
         const mayHaveArrived = !(error instanceof ConnectionLost) || error.reached === "maybe";
         if (mayHaveArrived && repeat === "unsent") throw error instanceof ConnectionLost ? unreachable(error) : error;
         await timer.wait(error);
@@ -179,7 +179,7 @@ function watch(request: http.ClientRequest): () => "unsent" | "maybe" {
 }
 
 /** A daemon that is shutting down refuses pending waits; the next daemon can answer them. */
-function isLeaving(error: unknown, method: string): boolean {
+function isShuttingDown(error: unknown, method: string): boolean {
   return method === "GET" && error instanceof KennelProblem && error.code === "refused";
 }
 

@@ -8,7 +8,7 @@ import type { ApiRequest, Transport } from "./transport.js";
 
 /** The key suffix of RFC 6455. */
 const MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/** How many bytes may wait for the reader before the connection is paused. */
+/** How many unread bytes are buffered before the connection is paused. */
 const MAX_BUFFERED = 1024 * 1024;
 /** How long to wait for the close frame of the server, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2000;

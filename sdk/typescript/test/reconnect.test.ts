@@ -77,7 +77,7 @@ test("repeats the creation of a session with the same key", async () => {
 
 test("retries when the daemon is shutting down", async () => {
   await using daemon = await FakeDaemon.make((_, response) => {
-    const problem = { type: "urn:kennel:gone", title: "", status: 503, detail: "the daemon is leaving", code: "gone" };
+    const problem = { type: "urn:kennel:gone", title: "", status: 503, detail: "the daemon is shutting down", code: "gone" };
     if (daemon.requests.length < 3) return void response.writeHead(503).end(JSON.stringify(problem));
     response.end(JSON.stringify({ strays: [], outside: [] }));
   });

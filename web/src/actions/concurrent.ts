@@ -2,7 +2,7 @@
 import { ApiError } from "../api/http.ts";
 import { connection } from "../state/live.ts";
 
-/** A browser has six connections to a host, shared by all tabs. */
+/** A browser opens at most six connections to a host, shared by all tabs. */
 const CONCURRENCY = 3;
 /** A crashed daemon is replaced within seconds. */
 const RETRY_FOR_MS = 30_000;
@@ -17,15 +17,15 @@ export async function forEachConcurrently<T>(items: readonly T[], work: (item: T
 }
 
 /** Repeats a request until a daemon answers it. Only for requests that are safe to repeat. */
-export async function retryWhileRestarting<T>(ask: () => Promise<T>): Promise<T> {
+export async function retryWhileRestarting<T>(request: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + RETRY_FOR_MS;
   for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
     try {
-      return await ask();
+      return await request();
     } catch (error) {
       const isFinal = !(error instanceof ApiError) || !error.isTransient || connection.value === "signed_out";
       if (isFinal || Date.now() > deadline) throw error;
     }
-    await new Promise((soon) => setTimeout(soon, pause));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }

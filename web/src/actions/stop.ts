@@ -47,13 +47,13 @@ export interface Stopping {
   done: Promise<Outcome>;
 }
 
-/** How long the daemon may wait before it answers. The first wait is short, so that every session is asked to stop before any is waited for. */
+/** How long the daemon may wait before it answers. The first wait is short, so that every session receives the request early. */
 const FIRST_MS = 150;
 const THEN_MS = 1000;
-/** How long after the grace period a session is reported as still alive. */
+/** How long after the grace period to report a session as still alive. */
 const BEYOND_GRACE_MS = 30_000;
 
-/** Starts to stop the sessions. The stop continues when the dialog is closed. */
+/** Begins to stop the sessions. The stop continues when the dialog is closed. */
 export function stop(sessions: readonly { session: SessionView; processes: number | null }[], grace: Grace): Stopping {
   const startedAt = Date.now();
   const stops = sessions.map((one) => ({ ...one, progress: signal<Progress>({ state: "waiting" }) }));

@@ -16,7 +16,7 @@ import { GraceChoice } from "./grace.tsx";
 import { canStop, type Grace, type Outcome, type Progress, stop, type Stopping } from "./stop.ts";
 
 /** At most this many sessions are listed by name. */
-const NAMED = 100;
+const MAX_LISTED = 100;
 
 /** How many processes the session had at the last measurement; null if unknown. */
 function processesOf(session: SessionView): number | null {
@@ -24,13 +24,13 @@ function processesOf(session: SessionView): number | null {
 }
 
 /**
- * Shows what a stop would end, stops it, and shows the outcome. The sessions and `first`, the suggested grace period, are read
- * once, when the dialog opens.
+ * Shows which processes a stop would end, stops the sessions, and shows the outcome. Reads the sessions and `initialGrace`, the
+ * suggested grace period, once, when the dialog opens.
  */
-export function StopDialog({ sessions, close, first }: { sessions: readonly SessionView[]; close: () => void; first?: Grace }) {
+export function StopDialog({ sessions, close, initialGrace }: { sessions: readonly SessionView[]; close: () => void; initialGrace?: Grace }) {
   useUsage();
-  const meant = useRef(sessions.filter(canStop)).current;
-  const grace = useSignal<Grace>(first ?? { kind: "own" });
+  const targets = useRef(sessions.filter(canStop)).current;
+  const grace = useSignal<Grace>(initialGrace ?? { kind: "own" });
   const stopping = useSignal<Stopping | null>(null);
   const outcome = useSignal<Outcome | null>(null);
   const open = useRef(true);
@@ -38,15 +38,15 @@ export function StopDialog({ sessions, close, first }: { sessions: readonly Sess
 
   const begin = () => {
     if (stopping.value) return;
-    stopping.value = stop(meant.map((session) => ({ session, processes: processesOf(session) })), grace.value);
+    stopping.value = stop(targets.map((session) => ({ session, processes: processesOf(session) })), grace.value);
     void stopping.value.done.then((result) => {
       outcome.value = result;
       if (!open.current) showToast(result.tone, result.text);
     });
   };
 
-  const title = meant.length === 1 ? `Stop ${truncate(displayName(meant[0]!))}` : `Stop ${pluralize(meant.length, "session")}`;
-  if (meant.length === 0) {
+  const title = targets.length === 1 ? `Stop ${truncate(displayName(targets[0]!))}` : `Stop ${pluralize(targets.length, "session")}`;
+  if (targets.length === 0) {
     return (
       <Dialog title="Nothing to stop" close={close}>
         <p>{sessions.length === 1 ? "The session has already ended." : "The sessions have already ended."}</p>
@@ -58,20 +58,20 @@ export function StopDialog({ sessions, close, first }: { sessions: readonly Sess
   }
   return (
     <Dialog title={title} close={close}>
-      {!stopping.value && <WhatEnds sessions={meant} isNow={grace.value.kind === "now"} />}
+      {!stopping.value && <StopSummary sessions={targets} isNow={grace.value.kind === "now"} />}
       <ul class="stop-list" tabIndex={0} aria-label="Sessions to stop">
-        {meant.slice(0, NAMED).map((session, at) => (
+        {targets.slice(0, MAX_LISTED).map((session, at) => (
           <li key={session.id}>
             <span class="grow cut foreign">{truncate(displayName(session), 200)}</span>
             {stopping.value ? <StopProgress stop={stopping.value.stops[at]!.progress.value} /> : <CurrentState session={session} />}
           </li>
         ))}
-        {meant.length > NAMED && <li class="muted">and {(meant.length - NAMED).toLocaleString("en")} more</li>}
+        {targets.length > MAX_LISTED && <li class="muted">and {(targets.length - MAX_LISTED).toLocaleString("en")} more</li>}
       </ul>
       {stopping.value ? (
         <StopOutcome stopping={stopping.value} outcome={outcome.value} />
       ) : (
-        <GraceChoice sessions={meant} grace={grace} />
+        <GraceChoice sessions={targets} grace={grace} />
       )}
       <div class="actions">
         {stopping.value ? (
@@ -82,7 +82,7 @@ export function StopDialog({ sessions, close, first }: { sessions: readonly Sess
           <>
             <Button onClick={close}>Cancel</Button>
             <Button kind="danger primary" icon="stop" onClick={begin}>
-              {meant.length === 1 ? "Stop session" : `Stop ${pluralize(meant.length, "session")}`}
+              {targets.length === 1 ? "Stop session" : `Stop ${pluralize(targets.length, "session")}`}
             </Button>
           </>
         )}
@@ -91,7 +91,7 @@ export function StopDialog({ sessions, close, first }: { sessions: readonly Sess
   );
 }
 
-function WhatEnds({ sessions, isNow }: { sessions: readonly SessionView[]; isNow: boolean }) {
+function StopSummary({ sessions, isNow }: { sessions: readonly SessionView[]; isNow: boolean }) {
   const sum = useComputed(() => {
     void answers.value;
     return sessions.reduce((all, session) => all + (processesOf(session) ?? 0), 0);
@@ -111,7 +111,7 @@ function WhatEnds({ sessions, isNow }: { sessions: readonly SessionView[]; isNow
           <>Every process of {it ? "the session" : "these sessions"} will be ended</>
         )}
         {": "}
-        {isNow ? "SIGKILL immediately." : "SIGTERM first, then SIGKILL to whatever is left after the grace period."}
+        {isNow ? "SIGKILL immediately." : "SIGTERM first, then SIGKILL to processes that are left after the grace period."}
       </p>
       {adopted > 0 && <p class="muted small">{it ? "The session was adopted" : `${adopted} of them were adopted`}: only the adopted process is ended, not its children.</p>}
       {restarting > 0 && <p class="muted small">{it ? "It restarts" : `${restarting} of them restart`} on failure, but not after this stop.</p>}

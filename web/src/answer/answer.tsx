@@ -14,7 +14,7 @@ import { duration, formatTime } from "../ui/format.ts";
 import { attemptsOf } from "./attempts.ts";
 import { Cancel } from "./cancel.tsx";
 import type { Transcript } from "./transcript.ts";
-import { FormerAttempts, Outcome } from "./outcome.tsx";
+import { EarlierAttempts, Outcome } from "./outcome.tsx";
 import { Parts } from "./parts.tsx";
 import { isZeroUsage, UsageLine, usageOf } from "./usage.tsx";
 import { useTranscript } from "./use-transcript.ts";
@@ -56,7 +56,7 @@ export function Answer({ session: id, prompt, title, isAtSession }: Props) {
       </header>
       <div class="body stack">
         {prompt && <blockquote class="asked foreign">{prompt}</blockquote>}
-        <FormerAttempts attempts={attempts} />
+        <EarlierAttempts attempts={attempts} />
         <Parts transcript={transcript.value} />
         <Outcome transcript={transcript.value} session={session} />
       </div>

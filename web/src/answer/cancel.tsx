@@ -12,7 +12,7 @@ export function Cancel({ session }: { session: SessionView }) {
   const asked = useSignal(false);
   const killed = useSignal(false);
   const stop = async (now: boolean) => {
-    // Only the first request shows the outcome: the second one has the same.
+    // Only the first request shows the outcome: the second one would show the same.
     const first = !asked.value;
     asked.value = true;
     killed.value = now;

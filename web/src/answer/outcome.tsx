@@ -17,12 +17,12 @@ const SOURCE: Record<EvidenceSource, string> = {
 const MEANING: Partial<Record<VerdictKind, string>> = {
   auth: "The provider rejected the credentials. Sign the agent in on this machine, or pass its HOME and API keys in the environment.",
   stale_conversation: "The conversation no longer exists. Start a new one.",
-  overloaded: "The provider is overloaded. All retries are used up.",
-  rate_limited: "The provider’s rate limit was reached. All retries are used up.",
-  server: "The provider failed. All retries are used up.",
+  overloaded: "The provider is overloaded. Send the prompt again later.",
+  rate_limited: "The provider’s rate limit was reached. Send the prompt again later.",
+  server: "The provider failed. Send the prompt again later.",
   unreachable: "The provider is not reachable from this machine.",
   untrusted_folder: "The agent needs you to trust this folder first.",
-  max_turns: "The agent reached its limit of turns.",
+  max_turns: "The agent reached its maximum number of turns.",
   refused_flags: "The agent rejected its arguments.",
   crashed: "The agent ended without a result.",
   unknown: "The outcome could not be determined. See the session’s output.",
@@ -67,12 +67,12 @@ export function Outcome({ transcript, session }: { transcript: Transcript; sessi
 }
 
 /** Lists failed attempts that were retried. */
-export function FormerAttempts({ attempts }: { attempts: readonly SessionView[] }) {
-  const former = attempts.filter((attempt, at) => attempt.judged && (at < attempts.length - 1 || attempt.relaunch.relaunch === "pending"));
-  if (former.length === 0) return null;
+export function EarlierAttempts({ attempts }: { attempts: readonly SessionView[] }) {
+  const earlier = attempts.filter((attempt, at) => attempt.judged && (at < attempts.length - 1 || attempt.relaunch.relaunch === "pending"));
+  if (earlier.length === 0) return null;
   return (
     <ol class="former small" aria-label="Earlier attempts">
-      {former.map((attempt) => (
+      {earlier.map((attempt) => (
         <li key={attempt.id} class="row">
           <span class="muted">Attempt {attempt.attempt}</span>
           {attempt.judged && <VerdictBadge kind={attempt.judged.verdict.kind} />}

@@ -9,9 +9,9 @@ export function Parts({ transcript }: { transcript: Transcript }) {
   if (shown.length === 0) return null;
   return (
     <div class="parts">
-      {transcript.left > 0 && <p class="small muted">{pluralize(transcript.left, "earlier part")} not shown. The session’s output has them all.</p>}
+      {transcript.dropped > 0 && <p class="small muted">{pluralize(transcript.dropped, "earlier part")} not shown. The session’s output has them all.</p>}
       {shown.map(([part, at]) => (
-        <PartView key={transcript.left + at} part={part} isToolRunning={isRunning(transcript, at)} />
+        <PartView key={transcript.dropped + at} part={part} isToolRunning={isRunning(transcript, at)} />
       ))}
     </div>
   );

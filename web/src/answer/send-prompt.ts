@@ -22,7 +22,7 @@ export async function sendPrompt(request: Omit<AskRequest, "key" | "detach" | "b
     } catch (error) {
       const isTransient = error instanceof ApiError && error.isTransient;
       if (!isTransient || Date.now() > deadline) throw error;
-      await new Promise((soon) => setTimeout(soon, PAUSE_MS));
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }
 }

@@ -14,13 +14,13 @@ export type Part =
 export interface Transcript {
   parts: readonly Part[];
   /** How many early parts were dropped because there are too many. */
-  left: number;
+  dropped: number;
   usage: TokenUsage | null;
   conversation: string | null;
   verdict: AnswerView | null;
 }
 
-export const EMPTY_TRANSCRIPT: Transcript = { parts: [], left: 0, usage: null, conversation: null, verdict: null };
+export const EMPTY_TRANSCRIPT: Transcript = { parts: [], dropped: 0, usage: null, conversation: null, verdict: null };
 
 /** The session’s output has the parts that are dropped here. */
 const MAX_PARTS = 1500;
@@ -45,7 +45,7 @@ export function advance(transcript: Transcript, frames: readonly Frame[]): Trans
   const surplus = next.parts.length - MAX_PARTS;
   if (surplus > 0) {
     next.parts.splice(0, surplus);
-    next.left += surplus;
+    next.dropped += surplus;
   }
   return next;
 }

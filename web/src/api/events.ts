@@ -7,8 +7,8 @@ import type { ProblemDetails } from "./types.ts";
 export interface Handlers {
   /** Called with every event of one message. */
   frames(frames: Frame[]): void;
-  /** The stream is open; `again` if it was open before. */
-  opened?(again: boolean): void;
+  /** The stream is open; `isReconnect` if it was open before. */
+  opened?(isReconnect: boolean): void;
   /** The connection was lost and will be reopened. */
   lost?(): void;
   /** The stream was refused with this error, or has ended (null). */
@@ -21,8 +21,8 @@ const MAX_RETRY_MS = 3000;
 const SILENCE_MS = 40_000;
 
 /**
- * Follows an event stream across daemon restarts. The browser's `EventSource` does not fit: it gives up at the first refusal, waits
- * for seconds before it reconnects, and only delivers kinds that were registered before.
+ * Follows an event stream across daemon restarts. The browser's `EventSource` does not fit: it gives up at the first error
+ * response, waits for seconds before it reconnects, and only delivers event kinds that were registered before.
  *
  * The stream ends at an event of the kind `last`, if given. Returns a function that closes it.
  */
@@ -35,12 +35,12 @@ export function follow(path: string, handlers: Handlers, last?: string): () => v
 async function run(path: string, handlers: Handlers, last: string | undefined, closing: AbortSignal): Promise<void> {
   let pause = FIRST_RETRY_MS;
   let lastId: string | null = null;
-  let again = false;
+  let isReconnect = false;
   while (!closing.aborted) {
     try {
       for await (const frames of open(path, lastId, closing, () => {
-        handlers.opened?.(again);
-        again = true;
+        handlers.opened?.(isReconnect);
+        isReconnect = true;
         pause = FIRST_RETRY_MS;
       })) {
         lastId = frames.findLast((frame) => frame.id !== null)?.id ?? lastId;
@@ -98,7 +98,7 @@ async function* open(
   }
 }
 
-/** Browsers hide why a WebSocket failed. Asks another endpoint, in case this browser was signed out. */
+/** Requests another endpoint to find out whether this browser was signed out: browsers hide why a WebSocket failed. */
 async function connectError(closing: AbortSignal): Promise<ApiError> {
   try {
     await get("/v1/access/me", closing);

@@ -21,9 +21,9 @@ export class ApiError extends Error {
 
   /** Whether a retry may succeed soon, because the daemon is restarting. */
   get isTransient(): boolean {
-    // A busy or draining daemon has decided. A 503 without a problem document comes from a daemon that is starting or shutting down.
-    const isAnswer = this.code === "busy" || (this.code === "refused" && this.fromDaemon);
-    return this.status === 0 || this.code === "gone" || (this.status === 503 && !isAnswer);
+    // `busy` and a refusal of the daemon are final. A 503 without a problem document comes from a daemon that is starting or shutting down.
+    const isFinal = this.code === "busy" || (this.code === "refused" && this.fromDaemon);
+    return this.status === 0 || this.code === "gone" || (this.status === 503 && !isFinal);
   }
 }
 
@@ -72,7 +72,7 @@ async function refusal(response: Response): Promise<ApiError> {
 
 /** Creates an error from a status and the problem document, if there is one. */
 export function apiErrorFrom(status: number, problem: ProblemDetails | null): ApiError {
-  if (!problem) return new ApiError(status, "refused", `The daemon answered with status ${status}.`);
+  if (!problem) return new ApiError(status, "refused", `The daemon responded with status ${status}.`);
   return new ApiError(status, problem.code, problem.detail, problem.hint ?? null, true);
 }
 
@@ -109,5 +109,5 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The actor that the event log shows for requests of the dashboard. */
+/** The name of the caller in the event log, for requests of the dashboard. */
 export const BY = "dashboard";

@@ -1,6 +1,6 @@
 /**
- * Receives a byte stream over a WebSocket. A browser has six HTTP/1.1 connections to a host, shared by all tabs: long-lived streams
- * would use them up and block all other requests.
+ * Receives a byte stream over a WebSocket. A browser opens at most six HTTP/1.1 connections to a host, shared by all tabs: long-lived
+ * streams would use them up and block all other requests.
  */
 export class Incoming {
   #socket: WebSocket;
@@ -19,7 +19,7 @@ export class Incoming {
       this.#wake?.();
     };
     socket.onclose = end;
-    // The browser closes a dead connection only after a while.
+    // The browser takes a while to close a dead connection.
     closing.addEventListener("abort", end, { once: true });
   }
 

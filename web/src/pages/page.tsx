@@ -57,14 +57,14 @@ export function Page() {
       </div>
     );
   }
-  if (failed.value) return <Missing />;
+  if (failed.value) return <LoadError />;
   if (shown.value?.name !== name) return <Loading what="Loading…" />;
   const { page: Shown } = shown.value;
   return <Shown parts={parts.value.slice(1)} />;
 }
 
-/** Shown when a page could not be loaded: the daemon is down, or a newer version has other files. */
-function Missing() {
+/** Shown when a page could not be loaded: the daemon is down, or the files of a newer version have other names. */
+function LoadError() {
   const isLost = connection.value === "lost";
   return (
     <div class="state" role="alert">

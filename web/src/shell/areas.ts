@@ -7,7 +7,7 @@ export interface Area {
   icon: IconName;
   /** The key to press after `g`. */
   key: string;
-  /** Whether phones show it behind "More", because there is no room in the bar. */
+  /** Whether phones show it behind "More", because the bar has no room for it. */
   minor?: true;
 }
 

@@ -9,7 +9,7 @@ interface State {
 }
 
 interface Props {
-  /** The current path: another page is rendered again after an error. */
+  /** The current path. When it changes, the error is cleared. */
   at: string;
   children: ComponentChildren;
 }

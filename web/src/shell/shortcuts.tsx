@@ -5,11 +5,11 @@ import { Dialog } from "../ui/dialog.tsx";
 /** Returns the keyboard shortcuts by group. */
 function grouped(): [string, Shortcut[]][] {
   const all = known();
-  const leads = (shortcut: Shortcut) => shortcut.keys.startsWith("g ");
+  const navigates = (shortcut: Shortcut) => shortcut.keys.startsWith("g ");
   const always = (shortcut: Shortcut) => shortcut.keys === "?";
   const groups: [string, Shortcut[]][] = [
-    ["On this page", all.filter((it) => !leads(it) && !always(it))],
-    ["Go to", all.filter(leads)],
+    ["On this page", all.filter((it) => !navigates(it) && !always(it))],
+    ["Go to", all.filter(navigates)],
     ["Everywhere", all.filter(always)],
   ];
   return groups.filter(([, shortcuts]) => shortcuts.length > 0);

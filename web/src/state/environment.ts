@@ -1,6 +1,6 @@
 /**
  * The environment of sessions that are started from this page. A browser has no environment to pass on, so a session gets the
- * daemon's variables (`PATH`, `HOME`, `LANG`, …) and the ones entered here. They are not stored, because they may be secret.
+ * daemon's variables (`PATH`, `HOME`, `LANG`, …) and the ones entered here. The page does not store them, because they may be secret.
  */
 export type ParsedEnvironment = { env: Record<string, string> } | { wrong: string };
 

@@ -11,7 +11,7 @@ export interface Fetched<T> {
   value: Signal<T | null>;
   /** The error of the last request; the last value is kept. */
   error: Signal<unknown>;
-  again: () => void;
+  refetch: () => void;
 }
 
 const BATCH_MS = 60;
@@ -19,20 +19,20 @@ const BATCH_MS = 60;
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 15_000;
 
-/** Whether a retry may succeed although no event announces it. */
+/** Whether to retry the request after this error without waiting for an event. */
 function isRetryable(why: unknown): boolean {
   return !(why instanceof ApiError) || why.isTransient || why.status === 429 || why.status >= 500;
 }
 
 /**
- * Fetches a resource, and again at every event that `when` accepts and when the event stream (re)connects, because the last value
- * may be older than the first event. With `every`, also at that interval while the page is visible.
+ * Fetches a resource. Fetches it again at every event that `when` accepts, and whenever the event stream connects, because the last
+ * value may be older than the first event. With `every`, also fetches it at that interval while the page is visible.
  */
 export function useFetched<T>(path: string, options: { when?: (event: EventView) => boolean; every?: number } = {}): Fetched<T> {
   const value = useSignal<T | null>(null);
   const error = useSignal<unknown>(null);
   const refetcher = useRef<Refetcher<T> | null>(null);
-  const again = useCallback(() => refetcher.current?.refetch(), []);
+  const refetch = useCallback(() => refetcher.current?.refetch(), []);
   const when = useRef(options.when);
   when.current = options.when;
   const { every } = options;
@@ -57,13 +57,13 @@ export function useFetched<T>(path: string, options: { when?: (event: EventView)
     });
     refetcher.current = current;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const soon = () => {
+    const scheduleRefetch = () => {
       timer ??= setTimeout(() => {
         timer = undefined;
         current.refetch();
       }, BATCH_MS);
     };
-    const unsubscribeEvents = onEvents((events) => when.current && events.some(when.current) && soon());
+    const unsubscribeEvents = onEvents((events) => when.current && events.some(when.current) && scheduleRefetch());
     const unsubscribeConnected = onConnected(() => current.restart());
     current.refetch();
     return () => {
@@ -76,9 +76,9 @@ export function useFetched<T>(path: string, options: { when?: (event: EventView)
   }, [path]);
   useEffect(() => {
     if (every === undefined) return;
-    // A slow request is waited for, not repeated.
-    const interval = setInterval(() => document.hidden || refetcher.current?.isFetching || again(), every);
+    // Do not send another request while one is under way.
+    const interval = setInterval(() => document.hidden || refetcher.current?.isFetching || refetch(), every);
     return () => clearInterval(interval);
   }, [every]);
-  return { value, error, again };
+  return { value, error, refetch };
 }

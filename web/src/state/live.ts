@@ -1,8 +1,8 @@
 /**
  * The sessions of the daemon, kept up to date, and the state of the connection.
  *
- * The event log reports which sessions changed, and these are fetched again; after a disconnect all are. So the page always shows
- * the state from the API and never derives it from events.
+ * The event log reports which sessions changed, and the page fetches these again; after a disconnect it fetches all of them. So it
+ * always shows the state from the API and never derives it from events.
  */
 import { computed, signal } from "@preact/signals";
 
@@ -49,7 +49,7 @@ export function onEvents(listener: Listener): () => void {
 
 const connectListeners = new Set<() => void>();
 
-/** Calls the listener when the event stream connects, first or again: anything fetched before may be out of date. */
+/** Calls the listener whenever the event stream connects: anything fetched before may be out of date. */
 export function onConnected(listener: () => void): () => void {
   connectListeners.add(listener);
   return () => connectListeners.delete(listener);
@@ -57,7 +57,7 @@ export function onConnected(listener: () => void): () => void {
 
 const reconnectListeners = new Set<() => void>();
 
-/** Calls the listener when the daemon is connected again after a loss; returns a function that unsubscribes. */
+/** Calls the listener when the event stream reconnects after a loss; returns a function that unsubscribes. */
 export function onReconnected(listener: () => void): () => void {
   reconnectListeners.add(listener);
   return () => reconnectListeners.delete(listener);
@@ -65,7 +65,7 @@ export function onReconnected(listener: () => void): () => void {
 
 /** Up to this many sessions are fetched one by one; for more, the whole list is fetched. */
 const MAX_SINGLE_FETCHES = 8;
-/** Events come in groups: starting, running, … */
+/** Events arrive in groups: starting, running, … */
 const BATCH_MS = 8;
 
 let dirty = new Set<string>();
@@ -187,11 +187,11 @@ const FOREIGN_RETRY_MS = 3000;
 /** Connects to the event stream for the lifetime of the page. */
 export function listen(wasConnected = false): void {
   follow("/v1/events?tail=0", {
-    opened(again) {
+    opened(isReconnect) {
       connection.value = "live";
       restartUpdate();
       for (const listener of connectListeners) listener();
-      if (again || wasConnected) for (const listener of reconnectListeners) listener();
+      if (isReconnect || wasConnected) for (const listener of reconnectListeners) listener();
     },
     lost() {
       if (connection.value !== "signed_out") connection.value = loaded.value ? "lost" : "connecting";

@@ -14,7 +14,7 @@ export const me = signal<Me | null>(null);
 /** Whether this browser may change anything. Actions that would be refused are hidden. */
 export const mayChange = computed(() => me.value?.scope === "full");
 
-/** Errors are ignored: the connection state shows them, and the next connect loads again. */
+/** Ignores errors: the connection state shows them, and the next connect retries. */
 async function load(): Promise<void> {
   await Promise.allSettled([
     get<DaemonView>("/v1/daemon").then((view) => void (daemon.value = view)),

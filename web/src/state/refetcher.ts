@@ -6,13 +6,13 @@ export interface FetchHandlers<T> {
 
 /**
  * Fetches a resource that changes, one request at a time. A refetch during a request is queued: its result is delivered first, then
- * one more request is sent. So results arrive however often a refetch is requested.
+ * one more request is sent. So results keep arriving, no matter how often a refetch is requested.
  */
 export class Refetcher<T> {
   #fetch: (closing: AbortSignal) => Promise<T>;
   #handlers: FetchHandlers<T>;
   #request: AbortController | null = null;
-  #again = false;
+  #isRefetchQueued = false;
 
   constructor(fetch: (closing: AbortSignal) => Promise<T>, handlers: FetchHandlers<T>) {
     this.#fetch = fetch;
@@ -25,7 +25,7 @@ export class Refetcher<T> {
 
   /** Fetches now, or once more after the request that is under way. */
   refetch(): void {
-    if (this.#request) this.#again = true;
+    if (this.#request) this.#isRefetchQueued = true;
     else void this.#run();
   }
 
@@ -39,7 +39,7 @@ export class Refetcher<T> {
   close(): void {
     this.#request?.abort();
     this.#request = null;
-    this.#again = false;
+    this.#isRefetchQueued = false;
   }
 
   async #run(): Promise<void> {
@@ -48,8 +48,8 @@ export class Refetcher<T> {
       if (request.signal.aborted) return;
       this.#request = null;
       then();
-      if (!this.#again) return;
-      this.#again = false;
+      if (!this.#isRefetchQueued) return;
+      this.#isRefetchQueued = false;
       this.refetch();
     };
     try {

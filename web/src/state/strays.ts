@@ -17,7 +17,7 @@ export const scannedAt = signal<string | null>(null);
 export const isScanning = signal(false);
 export const failure = signal<unknown>(null);
 
-/** For a scan, the daemon walks over all processes. */
+/** A scan is expensive: the daemon examines all processes. */
 const EVERY_MS = 15_000;
 
 let waiting: (() => void)[] = [];
@@ -53,9 +53,9 @@ export function scanForStrays(): Promise<void> {
 }
 
 /** Ends these strays and no others. The daemon skips a pid that belongs to another process by then. */
-export async function endStrays(meant: readonly StrayView[]): Promise<StraysEnded> {
+export async function endStrays(targets: readonly StrayView[]): Promise<StraysEnded> {
   try {
-    return await post<StraysEnded>("/v1/strays/end", { only: meant.map(({ pid, session }) => ({ pid, session })) });
+    return await post<StraysEnded>("/v1/strays/end", { only: targets.map(({ pid, session }) => ({ pid, session })) });
   } finally {
     void scanForStrays();
   }

@@ -12,7 +12,7 @@ import { added, adjustedToClock, type Sample } from "./samples.ts";
 
 const EVERY_MS = 2000;
 const HISTORY = 30;
-/** After a pause of this length the series starts again. */
+/** After a pause of this length the samples start over. */
 const PAUSE_MS = 5 * EVERY_MS;
 
 type UsageWithHistory = SessionUsage & { history?: Sample[] };

@@ -96,7 +96,7 @@ export function exitText(exit: Exit): string {
     case "signal":
       return `killed by ${signalName(exit.signal)}${exit.oom ? ", out of memory" : ""}${exit.core ? ", core dumped" : ""}`;
     case "never_ran":
-      return "failed to start";
+      return "did not start";
     case "unknown":
       return `exit status unknown: ${exit.why}`;
   }
@@ -132,7 +132,7 @@ export function cleanupText(kind: OwedKind): string {
   }
 }
 
-/** Returns the display name with the id, because another session may take over a name. */
+/** Returns the display name with the id, because another session may take the same name later. */
 export function nameWithId(session: SessionView): string {
   const name = truncate(displayName(session), 60);
   return name === session.session ? name : `${name} (${session.session})`;

@@ -32,7 +32,7 @@ const LONGEST_PROSE = 20_000;
 const LONGEST_LINE = 2_000;
 const DEEPEST = 4;
 
-// None of these patterns backtracks, so that an agent's output can't block the page. The rest of the line is taken with slice():
+// None of these patterns backtracks, so that an agent's output can't freeze the page. `slice()` returns the rest of the line, because
 // `.*$` would fail and retry at every character that counts as a line end.
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const LANGUAGE = /^\s*([\w+#.-]{0,40})/;
@@ -181,7 +181,7 @@ const CODE = /(`+)([^`](?:[\s\S]*?[^`])?)\1(?!`)/y;
 const STRONG = /\*\*(?=\S)([\s\S]{1,2000}?\S)\*\*|__(?=\S)([\s\S]{1,2000}?\S)__/y;
 const LINK = /!?\[([^\]\n]{0,500})\]\(\s*<?([^\s()<>]{1,2000}(?:\([^\s()<>]{0,500}\)[^\s()<>]{0,500})?)>?(?:\s+"[^"\n]{0,200}")?\s*\)/y;
 const URL_ITSELF = /https?:\/\/[^\s<>"'`\\^{}|]{1,2000}/iy;
-const MEANT = /[`*_[!h]/i;
+const MARKUP_START = /[`*_[!h]/i;
 
 /** Parses inline markup. */
 export function inline(text: string): Inline[] {
@@ -194,7 +194,7 @@ export function inline(text: string): Inline[] {
   };
   let at = 0;
   while (at < text.length) {
-    const next = MEANT.test(text[at] ?? "") ? special(text, at) : null;
+    const next = MARKUP_START.test(text[at] ?? "") ? special(text, at) : null;
     if (next) {
       flush();
       found.push(...next.inlines);
@@ -247,7 +247,7 @@ function linked(text: string, url: string): Inline[] {
   return words.length ? [...words, target, { kind: "text", text: ")" }] : [target];
 }
 
-/** Removes punctuation at the end of a URL: it belongs to the sentence. */
+/** Removes punctuation at the end of a URL, which belongs to the surrounding sentence. */
 function trimmed(url: string): string {
   const address = withoutEnd(url, ".,;:!?*_");
   return address.includes("(") ? address : withoutEnd(address, ")");

@@ -26,14 +26,14 @@ export function Loading({ what }: { what: string }) {
 }
 
 /** An error with a button to retry. */
-export function Failed({ what, error, again }: { what: string; error: unknown; again?: () => void }) {
+export function Failed({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
   return (
     <div class="state" role="alert">
       <Icon name="alert" />
       <h2>{what}</h2>
       <p class="foreign">{errorText(error)}</p>
-      {again && (
-        <Button icon="refresh" onClick={again}>
+      {retry && (
+        <Button icon="refresh" onClick={retry}>
           Try again
         </Button>
       )}

@@ -48,18 +48,18 @@ export function Virtual<T>({ items, keyOf, rowHeight, row, always, steady, cover
   });
   useEffect(() => {
     let frame = 0;
-    const soon = () => {
+    const scheduleMeasure = () => {
       frame ||= requestAnimationFrame(() => {
         frame = 0;
         measureLatest.current();
       });
     };
-    addEventListener("scroll", soon, { passive: true });
-    addEventListener("resize", soon);
+    addEventListener("scroll", scheduleMeasure, { passive: true });
+    addEventListener("resize", scheduleMeasure);
     return () => {
       cancelAnimationFrame(frame);
-      removeEventListener("scroll", soon);
-      removeEventListener("resize", soon);
+      removeEventListener("scroll", scheduleMeasure);
+      removeEventListener("resize", scheduleMeasure);
     };
   }, []);
   const shown = within(range.value, items, always ?? null, keyOf);

@@ -233,7 +233,7 @@ test("reads, follows and searches a large log", async ({ page, kennel }) => {
   await expect(view(page)).toContainText("The session has ended", { timeout: 60_000 });
   await expect(view(page).getByText("the end", { exact: true })).toBeInViewport();
   expect((await lines(page)).length).toBeLessThan(3000);
-  await expect(page.locator(".log-place")).toContainText("MB");
+  await expect(page.locator(".log-position")).toContainText("MB");
   const followed = await worst();
 
   await view(page).press("Home");

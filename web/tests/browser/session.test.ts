@@ -168,7 +168,7 @@ test("hides actions that do not apply", async ({ kennel, page }) => {
   await expect(action(page, "Remove…")).toHaveCount(0);
 });
 
-test("resume restarts a session with the entered environment @phone", async ({ kennel, page }) => {
+test("resumes a session with the entered environment @phone", async ({ kennel, page }) => {
   const id = await kennel.session(["sh", "-c", 'echo "word: $WORD" >> words; test "$WORD" = "a b" && exec sleep 1000']);
   await open(page, id);
   await expect(state(page)).toHaveText("failed (code 1)");
@@ -176,17 +176,17 @@ test("resume restarts a session with the entered environment @phone", async ({ k
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Environment").fill("nonsense");
   await expect(dialog.getByText("expected NAME=value")).toBeVisible();
-  await expect(dialog.getByRole("button", { name: "Restart" })).toBeDisabled();
+  await expect(dialog.getByRole("button", { name: "Resume" })).toBeDisabled();
   await dialog.getByLabel("Environment").fill("WORD=a b");
   await expectAccessible(page);
-  await dialog.getByRole("button", { name: "Restart" }).click();
-  await expect(toast(page, "Restarted (launch 2)")).toBeVisible();
+  await dialog.getByRole("button", { name: "Resume" }).click();
+  await expect(toast(page, "Resumed (launch 2)")).toBeVisible();
   await expect(state(page)).toHaveText("running");
   await expect(page.locator(".session-head")).toContainText(`${id}_2`);
   expect(await readFile(join(kennel.folder, "words"), "utf8")).toBe("word: \nword: a b\n");
   // The earlier launch is still shown, without actions.
   await page.getByRole("link", { name: "Launch 1", exact: true }).click();
-  await expect(page.getByText("This is launch 1. The session was restarted")).toBeVisible();
+  await expect(page.getByText("This is launch 1. The session has a later launch")).toBeVisible();
   await expect(state(page)).toHaveText("failed (code 1)");
   await expect(page.getByRole("group", { name: "Actions" })).toHaveCount(0);
   await page.getByRole("link", { name: /show the latest/ }).click();

@@ -10,18 +10,18 @@ import type { Kennel } from "./kennel.ts";
  * (ignores signals), `hang`, `exit CODE`. At the end it reports `done`.
  */
 const SCRIPTED = `#!/bin/sh
-tell() { printf '%s\\n' "$1"; }
-tell '{"id":"c-1"}'
+emit() { printf '%s\\n' "$1"; }
+emit '{"id":"c-1"}'
 cat > "$TMPDIR_OF_TEST/prompt.$$"
 while IFS= read -r line || [ -n "$line" ]; do
   word=\${line%% *}
   rest=\${line#* }
   case $word in
-    say) tell "{\\"text\\":\\"$rest\\"}" ;;
-    tool) tell "{\\"type\\":\\"tool\\",\\"tool\\":\\"$rest\\"}" ;;
-    usage) set -- $rest; tell "{\\"usage\\":{\\"in\\":$1,\\"cached\\":$2,\\"out\\":$3,\\"cost\\":$4}}" ;;
-    fail) tell "{\\"error\\":{\\"status\\":\${rest%% *},\\"message\\":\\"\${rest#* }\\"}}"; exit 1 ;;
-    once) if [ ! -e "$TMPDIR_OF_TEST/$rest" ]; then : > "$TMPDIR_OF_TEST/$rest"; tell '{"error":{"status":529,"message":"Overloaded"}}'; exit 1; fi ;;
+    say) emit "{\\"text\\":\\"$rest\\"}" ;;
+    tool) emit "{\\"type\\":\\"tool\\",\\"tool\\":\\"$rest\\"}" ;;
+    usage) set -- $rest; emit "{\\"usage\\":{\\"in\\":$1,\\"cached\\":$2,\\"out\\":$3,\\"cost\\":$4}}" ;;
+    fail) emit "{\\"error\\":{\\"status\\":\${rest%% *},\\"message\\":\\"\${rest#* }\\"}}"; exit 1 ;;
+    once) if [ ! -e "$TMPDIR_OF_TEST/$rest" ]; then : > "$TMPDIR_OF_TEST/$rest"; emit '{"error":{"status":529,"message":"Overloaded"}}'; exit 1; fi ;;
     wait) while [ ! -e "$TMPDIR_OF_TEST/$rest" ]; do sleep 0.02; done ;;
     child) sleep 300 & ;;
     deaf) trap "" TERM INT ;;
@@ -29,19 +29,19 @@ while IFS= read -r line || [ -n "$line" ]; do
     exit) exit "$rest" ;;
   esac
 done < "$TMPDIR_OF_TEST/prompt.$$"
-tell '{"type":"done"}'
+emit '{"type":"done"}'
 `;
 
 /** Prints the subset of Claude Code’s output that the dashboard shows. */
 const CLAUDE = `#!/bin/sh
 cat > /dev/null
-tell() { printf '%s\\n' "$1"; }
+emit() { printf '%s\\n' "$1"; }
 id='"session_id":"00000000-0000-4000-8000-000000000001"'
-tell '{"type":"system","subtype":"init","cwd":"/",'"$id}"
-tell '{"type":"assistant","message":{"role":"assistant","content":[{"type":"thinking","thinking":"Where might the tests be?"}]},'"$id}"
-tell '{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"make test"}}]},'"$id}"
-tell '{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","is_error":true,"content":"no rule"}]},'"$id}"
-tell '{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"There are none in "},{"type":"text","text":"'"$HOME"'."}]},'"$id}"
+emit '{"type":"system","subtype":"init","cwd":"/",'"$id}"
+emit '{"type":"assistant","message":{"role":"assistant","content":[{"type":"thinking","thinking":"Where might the tests be?"}]},'"$id}"
+emit '{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"make test"}}]},'"$id}"
+emit '{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","is_error":true,"content":"no rule"}]},'"$id}"
+emit '{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"There are none in "},{"type":"text","text":"'"$HOME"'."}]},'"$id}"
 printf '{"type":"result","subtype":"success","is_error":false,"num_turns":2,"result":"There are none.","total_cost_usd":0.0123,"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":2000},%s}\\n' "$id"
 `;
 

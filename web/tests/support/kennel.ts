@@ -124,7 +124,7 @@ export class Kennel {
       const left = await this.processes();
       if (left.length === 0) break;
       if (Date.now() > deadline) throw new Error(`${this.home} has leftover processes: ${left.join(" ")}`);
-      await new Promise((soon) => setTimeout(soon, 20));
+      await new Promise((resolve) => setTimeout(resolve, 20));
     }
     await rm(this.folder, { recursive: true, force: true });
   }

@@ -24,11 +24,11 @@ test("parses code blocks, with or without an end", () => {
 });
 
 test("parses headings, rules and quotes", () => {
-  expect(parse("## Two ##\n---\n> said\n> so\nnot so\n#5 is no heading")).toEqual([
+  expect(parse("## Two ##\n---\n> said\n> so\nnot so\n#5 is not a heading")).toEqual([
     { kind: "heading", level: 2, inlines: [text("Two")] },
     { kind: "rule" },
     { kind: "quote", inlines: [text("said\nso")] },
-    { kind: "paragraph", inlines: [text("not so\n#5 is no heading")] },
+    { kind: "paragraph", inlines: [text("not so\n#5 is not a heading")] },
   ]);
 });
 

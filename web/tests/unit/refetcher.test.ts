@@ -9,7 +9,7 @@ function setUp() {
   const fetch = (closing: AbortSignal) =>
     new Promise<string>((resolve, reject) => {
       // Results are delivered in later turns of the event loop.
-      const settled = () => new Promise<void>((soon) => setTimeout(soon));
+      const settled = () => new Promise<void>((resolve) => setTimeout(resolve));
       requests.push({
         closing,
         answer: (text) => (resolve(text), settled()),

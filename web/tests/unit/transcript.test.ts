@@ -26,7 +26,7 @@ test("bounds the number of parts and counts dropped ones", () => {
     transcript = apply(transcript, ...Array.from({ length: 200 }, (_, at) => ({ event: "notice", text: `${round}.${at}` })));
   }
   expect(transcript.parts.length).toBe(1500);
-  expect(transcript.left).toBe(2500);
+  expect(transcript.dropped).toBe(2500);
   expect(transcript.parts.at(-1)).toEqual({ kind: "notice", text: "19.199" });
   const long = apply(EMPTY_TRANSCRIPT, ...Array.from({ length: 5 }, () => ({ event: "text", text: "x".repeat(100_000) })));
   expect(long.parts[0]?.kind === "text" && long.parts[0].text.length).toBeLessThan(400_010);

@@ -25,7 +25,7 @@ test("re-parents all processes after the agent has exited", () => {
   expect(build([], 10)).toEqual({ agent: null, reparented: [] });
 });
 
-test("keeps the agent at the top, whatever its parent", () => {
+test("keeps the agent at the top, no matter what its parent is", () => {
   const tree = build([process(1, 9), process(10, 1)], 10);
   expect(tree.agent && shape(tree.agent)).toEqual([10]);
   expect(tree.reparented.map(shape)).toEqual([[1]]);
@@ -45,7 +45,7 @@ test("survives a cycle of parents", () => {
 
 test("hides folded lines and counts positions", () => {
   const tree = build([process(10, 9), process(11, 10), process(12, 11), process(13, 10), process(30, 9)], 10);
-  const visible = (folded: string[]) => lines(tree, new Set(folded)).map((line) => `${line.level} ${line.key} ${line.place}/${line.of}`);
+  const visible = (folded: string[]) => lines(tree, new Set(folded)).map((line) => `${line.level} ${line.key} ${line.position}/${line.of}`);
   expect(visible([])).toEqual(["1 10 1/2", "2 11 1/2", "3 12 1/1", "2 13 2/2", "1 reparented 2/2", "2 30 1/1"]);
   expect(visible(["11", "reparented"])).toEqual(["1 10 1/2", "2 11 1/2", "2 13 2/2", "1 reparented 2/2"]);
   expect(visible(["10"])).toEqual(["1 10 1/2", "1 reparented 2/2", "2 30 1/1"]);

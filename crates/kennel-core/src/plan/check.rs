@@ -134,7 +134,7 @@ impl<'a> Checking<'a> {
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for (index, agent) in stage.agents.iter().enumerate() {
             self.part = PlanPart::Agent(number, index);
-            self.prefix = format!("{}: ", stage.place(agent));
+            self.prefix = format!("{}: ", stage.path_of(agent));
             if !names.insert(&agent.name) {
                 self.wrong("name", "another agent of the stage has the same name");
             }

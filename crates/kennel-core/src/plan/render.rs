@@ -96,7 +96,7 @@ pub fn prompt<'a>(
 /// Formats all answers of a stage, each below the name of its agent.
 fn stage_text<'a>(stage: &StageSpec, answer: &dyn Fn(&AgentPath) -> AgentAnswer<'a>) -> String {
     let answers = stage.agents.iter().map(|agent| {
-        let place = stage.place(agent);
+        let place = stage.path_of(agent);
         format!("## {}\n\n{}\n", agent.name, answer_text(&place, answer(&place)).trim_end())
     });
     answers.collect::<Vec<_>>().join("\n")

@@ -220,7 +220,7 @@ impl PlanState {
     #[must_use]
     pub fn new(spec: &PlanSpec) -> Self {
         let agents = spec.agents().map(|(stage, agent)| AgentState {
-            place: stage.place(agent),
+            place: stage.path_of(agent),
             phase: AgentPhase::Waiting,
             asks: 0,
             usage: TokenUsage::default(),

@@ -100,7 +100,7 @@ impl PlanState {
 
     fn stage_view(&self, spec: &PlanSpec, stage: &StageSpec) -> StageView {
         let agents = stage.agents.iter().filter_map(|agent| {
-            let state = self.agent(&stage.place(agent))?;
+            let state = self.agent(&stage.path_of(agent))?;
             Some(agent_view(agent, state, self.is_unwanted(spec, &state.place)))
         });
         StageView { name: stage.name.to_string(), need: stage.need, agents: agents.collect() }

@@ -19,7 +19,7 @@ fn the_example_parses_and_its_prompts_render() {
     for (stage, agent) in plan.agents() {
         let answer = |_: &AgentPath| AgentAnswer::Given("found".into());
         let prompt =
-            kennel_core::plan::prompt(&plan, &stage.place(agent), &inputs, &answer).unwrap();
+            kennel_core::plan::prompt(&plan, &stage.path_of(agent), &inputs, &answer).unwrap();
         assert!(!prompt.contains("{{"), "{prompt}");
         let named = prompt.contains("a better mousetrap") || prompt.contains("found");
         assert!(named, "{prompt}");

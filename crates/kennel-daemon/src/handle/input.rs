@@ -89,7 +89,7 @@ fn unknown_signal(signal: i32) -> ApiError {
 /// Connects to the keeper of a running session.
 async fn connect(view: &SessionView) -> Result<KeeperConnection, ApiError> {
     if view.started_by == StartedBy::User {
-        let text = format!("session {} was started in a terminal of its own", view.id);
+        let text = format!("session {} was started in a user's terminal", view.id);
         return Err(ApiError::conflict(text).hint("type into that terminal"));
     }
     if !matches!(view.phase, Phase::Running | Phase::Stopping) {

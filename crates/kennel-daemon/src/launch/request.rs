@@ -68,7 +68,7 @@ impl std::fmt::Debug for LaunchRequest {
 impl LaunchRequest {
     /// Checks a request; `given` is the standard input that the client has handed over.
     pub(crate) fn new(request: CreateRequest, given: Option<OwnedFd>) -> Result<Self, ApiError> {
-        let mut spec = request.spec.with_zero_off();
+        let mut spec = request.spec.with_zero_as_unlimited();
         if let Some(name) = &spec.name {
             check_name(name)?;
         }
@@ -131,7 +131,7 @@ impl LaunchRequest {
         let given = given.filter(|_| stdin == Stdin::Given);
         spec.stdin = terminal.is_some() || stdin == Stdin::Pipe;
         // Clients can't set what the daemon decides about a worktree.
-        spec.worktree = spec.worktree.as_ref().map(WorktreeSpec::as_asked);
+        spec.worktree = spec.worktree.as_ref().map(WorktreeSpec::as_requested);
         let (umask, queue) = (request.umask, request.queue);
         let (id, prompt) = (None, prompt.map(Arc::from));
         Ok(Self { spec, id, queue, argv, env, cwd, umask, limits, terminal, stdin, given, prompt })
@@ -185,7 +185,7 @@ impl LaunchRequest {
 
     /// Returns a prompt with the environment of this request.
     pub(crate) fn with_prompt(&self, spec: SessionSpec, prompt: &str) -> Self {
-        let mut spec = spec.with_zero_off();
+        let mut spec = spec.with_zero_as_unlimited();
         spec.stdin = false;
         Self {
             spec,

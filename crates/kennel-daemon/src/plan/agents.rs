@@ -134,8 +134,8 @@ pub(crate) fn session_spec(
         key: Some(place.ask_key(record.id.as_str(), ask)),
         timeout: agent.timeout,
         worktree: agent.worktree.as_ref().map(|wish| match wish {
-            PlanWorktree::Own => WorktreeSpec::asked(None),
-            PlanWorktree::Branch(branch) => WorktreeSpec::asked(Some(branch.clone())),
+            PlanWorktree::Own => WorktreeSpec::requested(None),
+            PlanWorktree::Branch(branch) => WorktreeSpec::requested(Some(branch.clone())),
         }),
         agent: Some(Box::new(spec)),
         ..SessionSpec::default()

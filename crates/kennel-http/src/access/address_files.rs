@@ -1,4 +1,4 @@
-//! Files in the home with the address of the listener over TCP.
+//! Files in the home with the address of the TCP listener.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use super::private_file;
 
 /// The current address, for programs.
 const CURRENT: &str = "api.addr";
-/// The address that a command gave, and not the settings; for the next daemon, if this one is killed or replaced.
+/// The address that a command requested, which is not in the settings. The next daemon takes it over.
 const REQUESTED: &str = "api.open";
 
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ impl AddressFiles {
         Self(folder.to_owned())
     }
 
-    /// The current address, or the last one.
+    /// Returns the current address, or the previous one.
     pub(super) fn last(&self) -> Option<SocketAddr> {
         self.read(CURRENT)
     }
@@ -30,13 +30,13 @@ impl AddressFiles {
 
     fn read(&self, name: &str) -> Option<SocketAddr> {
         let text = private_file::read(&self.0.join(name)).unwrap_or_else(|error| {
-            tracing::warn!(%error, name, "can't read a former address");
+            tracing::warn!(%error, name, "can't read the previous address");
             None
         });
         text?.trim().parse().ok()
     }
 
-    /// Writes the current address; `by_command` if the settings do not name it.
+    /// Writes the current address. `by_command`: a command requested it, and the settings do not name it.
     pub(super) fn write(&self, address: SocketAddr, by_command: bool) -> io::Result<()> {
         let text = format!("{address}\n");
         match by_command {
@@ -49,7 +49,7 @@ impl AddressFiles {
     pub(super) fn remove(&self) {
         for name in [CURRENT, REQUESTED] {
             if let Err(error) = private_file::remove(&self.0.join(name)) {
-                tracing::warn!(%error, name, "can't remove a former address");
+                tracing::warn!(%error, name, "can't remove the previous address");
             }
         }
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_daemon_reads_the_address_and_whether_a_command_gave_it() {
+    fn the_next_daemon_reads_the_address_and_whether_a_command_requested_it() {
         let folder = tempfile::tempdir().unwrap();
         let addresses = AddressFiles::new(folder.path());
         assert_eq!((addresses.last(), addresses.requested()), (None, None));

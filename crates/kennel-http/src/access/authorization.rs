@@ -1,4 +1,4 @@
-//! Decides whether a request over TCP is authorized. Pure: the head of the request against the host names and the tokens.
+//! Decides whether a request over TCP is authorized, from its head, the host names and the tokens. Pure.
 //!
 //! ```text
 //! own Host? ── own Origin? ── from an own page? ── valid secret? ── sufficient scope? ── authorized
@@ -25,7 +25,7 @@ pub(super) enum Denial {
     WrongHost,
     #[error("this request comes from a page of another origin")]
     ForeignOrigin,
-    #[error("more than one {0}, or an unreadable one")]
+    #[error("duplicate or malformed {0}")]
     Ambiguous(&'static str),
     #[error("the body is larger than {MAX_BODY} bytes")]
     TooLarge,
@@ -41,7 +41,7 @@ pub(super) enum Denial {
     TooManyConnections,
 }
 
-/// The client's identity; none for a public page that needs no authentication.
+/// Returns the client's identity, or `None` for a public page that needs no authentication.
 pub(super) fn authorize<B>(
     request: &Request<B>,
     names: &HostNames,
@@ -59,8 +59,8 @@ pub(super) fn authorize<B>(
     let path = request.uri().path();
     let public = is_read(request) && (path == LOGIN || is_page(path, request.headers()));
     let site = single(request.headers(), &FETCH_SITE, "Sec-Fetch-Site")?;
-    // A link may be followed from anywhere. Nothing else is for pages of other origins, which may be on this very
-    // machine, at another port (`same-site`).
+    // A user may follow a link from anywhere. Pages of other origins may do nothing else, even on this machine at another
+    // port (`same-site`).
     if !public && matches!(site, Some("cross-site" | "same-site")) {
         return Err(Denial::ForeignOrigin);
     }
@@ -76,7 +76,7 @@ pub(super) fn authorize<B>(
     };
     let (identity, kind) = match known {
         Ok(known) => known,
-        // Without a valid cookie the client sees how to sign in.
+        // Without a valid cookie, the page shows how to sign in.
         Err(Denial::NoSecret | Denial::WrongSecret) if public => return Ok(None),
         Err(denial) => return Err(denial),
     };
@@ -99,17 +99,17 @@ fn is_read<B>(request: &Request<B>) -> bool {
     reads && !request.headers().contains_key(UPGRADE)
 }
 
-/// The host of the request, if there is exactly one.
+/// Returns the host of the request, if there is exactly one.
 fn host<B>(request: &Request<B>) -> Option<&str> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next()?.to_str().ok()?;
     let other = hosts.next().is_some();
-    // The request line may contain the host, too.
+    // The request line may also contain the host.
     let differs = request.uri().authority().is_some_and(|authority| authority.as_str() != host);
     (!other && !differs).then_some(host)
 }
 
-/// The value of a header that must not be repeated.
+/// Returns the value of a header that must not be repeated.
 fn single<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -123,7 +123,7 @@ fn single<'a>(
     }
 }
 
-/// The secret of the request. `Authorization` takes precedence over a cookie.
+/// Returns the secret of the request. `Authorization` takes precedence over a cookie.
 fn credential<B>(
     request: &Request<B>,
     names: &HostNames,

@@ -1,8 +1,8 @@
-//! Connections over TCP: limited in number, each with the tokens that were used over it, and each can be cut wherever it
-//! is held.
+//! TCP connections. Their number is limited, the table records which tokens were used over each, and it can cut any of
+//! them.
 //!
-//! A client that connects and sends nothing holds a connection only until another client needs it: the oldest
-//! unauthenticated connection makes room. So idle connections keep no client out that has a token.
+//! If there are too many, the oldest unauthenticated connection is cut to make room for a new one. So idle connections
+//! can't lock out a client that has a token.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -51,7 +51,7 @@ impl ConnectionEntry {
         self.tokens.is_empty() && !self.cut
     }
 
-    /// Ends it for every reader and writer.
+    /// Shuts the socket down for every reader and writer.
     fn cut(&mut self) {
         self.cut = true;
         if let Some(stream) = self.stream.upgrade() {
@@ -61,7 +61,7 @@ impl ConnectionEntry {
     }
 }
 
-/// One connection. Dropping the last reference frees its entry.
+/// A connection. Dropping the last reference removes its entry.
 #[derive(Debug)]
 pub(super) struct TcpConnection {
     number: u64,
@@ -78,7 +78,7 @@ impl TcpConnections {
         lock(&self.table)
     }
 
-    /// Adds a connection; none if there are too many and all are authenticated.
+    /// Adds a connection. Returns `None` if there are too many and all are authenticated.
     pub(super) fn add(
         self: &Arc<Self>,
         stream: &Arc<TcpStream>,
@@ -91,7 +91,7 @@ impl TcpConnections {
         let unauthenticated = count(ConnectionEntry::is_unauthenticated);
         let open = count(|entry| !entry.cut);
         if unauthenticated >= self.limits.unauthenticated || open >= self.limits.total {
-            // The numbers grow, so this is the oldest.
+            // Numbers increase, so the lowest is the oldest.
             let oldest = table.entries.values_mut().find(|entry| entry.is_unauthenticated());
             oldest?.cut();
         }
@@ -104,22 +104,22 @@ impl TcpConnections {
         Some(Arc::new(TcpConnection { number, connections: self.clone(), peer }))
     }
 
-    /// Cuts all connections over which one of these tokens was used, but for one; returns how many.
+    /// Cuts all connections over which one of these tokens was used, except one. Returns how many.
     pub(super) fn cut(&self, tokens: &[TokenId], spared: Option<&TcpConnection>) -> u64 {
         let spared = spared.map(|connection| connection.number);
         let mut table = self.table();
-        let is_meant = |number: u64, entry: &ConnectionEntry| {
+        let is_selected = |number: u64, entry: &ConnectionEntry| {
             let uses = entry.tokens.iter().any(|token| tokens.contains(token));
             uses && !entry.cut && Some(number) != spared
         };
         let entries = table.entries.iter_mut();
-        let meant = entries.filter(|(number, entry)| is_meant(**number, entry));
-        meant.map(|(_, entry)| entry.cut()).count() as u64
+        let selected = entries.filter(|(number, entry)| is_selected(**number, entry));
+        selected.map(|(_, entry)| entry.cut()).count() as u64
     }
 }
 
 impl TcpConnection {
-    /// Notes that a token was used over this connection; false if there are too many with the same token.
+    /// Records that a token was used over this connection. Returns false if there are too many with the same token.
     pub(super) fn use_token(&self, token: TokenId) -> bool {
         let mut table = self.connections.table();
         let uses = |entry: &ConnectionEntry| !entry.cut && entry.tokens.contains(&token);
@@ -142,8 +142,8 @@ impl Drop for TcpConnection {
     }
 }
 
-/// A stream that shares its socket with the table of connections, without a second descriptor, so that it can be cut
-/// from there. Its entry is freed when this is dropped, also after an upgrade.
+/// A stream that shares its socket with the table of connections, without a second descriptor, so that the table can cut
+/// it. Dropping it removes its entry, also after an upgrade.
 #[derive(Debug)]
 pub(super) struct CuttableStream {
     pub(super) stream: Arc<TcpStream>,
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// A connection: the server's side, if it was added, and the client's.
+    /// Opens a connection. Returns the server's side, if it was added, and the client's side.
     async fn connect(
         connections: &Arc<TcpConnections>,
     ) -> (Option<(Arc<TcpStream>, Arc<TcpConnection>)>, TcpStream) {

@@ -14,10 +14,10 @@ use tokio::task::spawn_blocking;
 
 use crate::stream::sse::accepts;
 
-/// First segments of paths that are no pages: the API, monitoring, the dashboard's files, and sign-in.
+/// First segments of paths that are not pages: the API, monitoring, the dashboard's files, and sign-in.
 const NOT_PAGES: [&str; 6] = ["v1", "metrics", "healthz", "readyz", "assets", "login"];
 
-/// Whether a browser navigates to a page. The dashboard itself knows which of them exist.
+/// Whether a browser navigates to a page. The dashboard itself decides which pages exist.
 pub(super) fn is_page(path: &str, headers: &HeaderMap) -> bool {
     path == "/" || (may_be_page(path) && accepts(headers, "text/html"))
 }
@@ -27,7 +27,7 @@ fn may_be_page(path: &str) -> bool {
     first.is_some_and(|first| !first.is_empty() && !NOT_PAGES.contains(&first))
 }
 
-/// The file at this path, or the page if a browser navigates there; none if there is neither.
+/// Returns the file at this path, or the page if a browser navigates there, or `None`.
 pub(super) async fn at(
     site: &Site,
     path: &str,
@@ -51,7 +51,7 @@ async fn find(site: &Site, path: &str) -> Result<Option<Asset>, ApiError> {
 }
 
 fn respond(asset: Asset, asked: &HeaderMap) -> Response {
-    // Weak, because the compressed file has other bytes.
+    // Weak, because the compressed file has different bytes.
     let tag = format!("W/\"{}\"", asset.hash);
     // The page is revalidated each time; the files that it refers to never change.
     let caching = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
@@ -76,7 +76,7 @@ fn content(asset: Asset, asked: &HeaderMap) -> Response {
     }
 }
 
-/// Built-in files are not copied.
+/// Creates a body, without copying built-in files.
 fn body(bytes: Cow<'static, [u8]>) -> Body {
     Body::from(match bytes {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
@@ -98,7 +98,7 @@ fn accepts_gzip(asked: &HeaderMap) -> bool {
     })
 }
 
-/// The values of a header that is a list.
+/// Returns the values of a header that is a list.
 fn values<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(','))
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Status, encoding and body of the response to a request with this header.
+    /// Returns status, encoding and body of the response to a request with this header.
     async fn response_to(name: HeaderName, value: &'static str) -> (u16, Option<String>, Bytes) {
         let asked = HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
         let response = respond(asset(true), &asked);

@@ -1,5 +1,5 @@
-//! Endpoints for access: a client's own identity, and listeners, tokens and sign-in links. Those are managed only at the
-//! socket in the home: a token can't create tokens.
+//! Endpoints for access: a client's own identity, and the listener, tokens and sign-in links. The latter are managed only
+//! on the Unix socket, because a token must not create tokens.
 
 use std::sync::Arc;
 
@@ -25,32 +25,32 @@ use crate::endpoint::{Endpoint, delete, get, post};
 use crate::error::{CreatedResult, HandlerResult, JsonResult};
 use crate::extract::JsonBody;
 
-/// The path that signs a browser out; also a read-only one.
+/// The path that signs a browser out. A read-only browser may use it, too.
 pub(super) const LOGOUT: &str = "/v1/access/logout";
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/v1/access/me", "getMe", me)
             .answer::<MeView>("Shows the client's own identity, scope and home"),
-        post(LOGOUT, "logOut", sign_out).empty("Signs a browser out: revokes its cookie"),
+        post(LOGOUT, "logOut", sign_out).empty("Signs a browser out and revokes its cookie"),
         post("/v1/access/listen", "listen", listen)
             .body::<ListenRequest>()
-            .answer::<ListenView>("Serves the API over TCP, too; only at the socket in the home"),
+            .answer::<ListenView>("Serves the API over TCP as well (Unix socket only)"),
         post("/v1/access/links", "makeLink", link)
             .body::<LinkRequest>()
-            .answer::<LinkView>("Creates a link that signs a browser in once; only at the socket"),
+            .answer::<LinkView>("Creates a one-time sign-in link for a browser (Unix socket only)"),
         get("/v1/access/token", "getToken", show)
-            .answer::<SecretView>("Shows the main token; only at the socket"),
+            .answer::<SecretView>("Shows the main token (Unix socket only)"),
         get("/v1/access/tokens", "listTokens", list)
-            .answer::<Vec<TokenView>>("Lists tokens without their secrets; only at the socket"),
+            .answer::<Vec<TokenView>>("Lists tokens without their secrets (Unix socket only)"),
         post("/v1/access/tokens", "addToken", add)
             .body::<CreateTokenRequest>()
-            .created::<SecretView>("Creates a token; only at the socket"),
+            .created::<SecretView>("Creates a token (Unix socket only)"),
         delete("/v1/access/tokens/{name}", "revokeToken", revoke).answer::<RevokeResponse>(
-            "Revokes a token and cuts its connections; only at the socket",
+            "Revokes a token and closes its connections (Unix socket only)",
         ),
         post("/v1/access/tokens/{name}/rotate", "rotateToken", rotate)
-            .answer::<SecretView>("Gives a token a new secret; only at the socket"),
+            .answer::<SecretView>("Replaces the secret of a token (Unix socket only)"),
     ]
 }
 
@@ -172,7 +172,7 @@ async fn me(api: Api, identity: Identity) -> Json<MeView> {
     })
 }
 
-/// Cuts all connections of the browser; the one of this request after its response.
+/// Cuts all connections of the browser. The one of this request is cut after the response.
 async fn sign_out(
     api: Api,
     identity: Identity,

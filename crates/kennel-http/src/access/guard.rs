@@ -23,7 +23,7 @@ use super::identity::{Credential, Identity, read_only};
 use super::{Access, lock};
 use crate::error::ErrorResponse;
 
-/// Security headers of every response: no content from or to other sites, no framing, no guessing of types, no referrer.
+/// Security headers of every response: no content from or for other sites, no framing, no content sniffing, no referrer.
 /// Inline styles are allowed because the terminal creates its own; inline scripts are not.
 const HEADERS: [(&str, &str); 6] = [
     (
@@ -38,10 +38,10 @@ const HEADERS: [(&str, &str); 6] = [
     ("cross-origin-opener-policy", "same-origin"),
 ];
 
-/// How long a request body may take, however slowly it arrives.
+/// How long a request body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What requests at one listener are checked against.
+/// The state that requests to a listener are checked against.
 #[derive(Debug, Clone)]
 pub(super) struct AccessGuard {
     pub(super) access: Access,
@@ -86,7 +86,7 @@ impl AccessGuard {
             if !connection.use_token(*id) {
                 return Err(Denial::TooManyConnections);
             }
-            // A revocation from now on cuts this connection; one that has just happened did not.
+            // A later revocation cuts this connection. Check for one that has just happened.
             if !store.contains(*id) {
                 return Err(Denial::WrongSecret);
             }
@@ -95,7 +95,7 @@ impl AccessGuard {
     }
 
     fn deny(&self, connection: &TcpConnection, method: &Method, denial: Denial) -> Response {
-        // Only wrong secrets are counted: everything else costs nothing and reveals nothing.
+        // Count only wrong secrets: other denials are cheap and reveal nothing.
         if denial == Denial::WrongSecret
             && let Some(response) = self.count_failure(connection, "wrong token")
         {
@@ -113,7 +113,7 @@ impl AccessGuard {
         response
     }
 
-    /// Counts a wrong secret; returns a response if there were too many.
+    /// Counts a wrong secret. Returns a response if there were too many.
     pub(super) fn count_failure(&self, connection: &TcpConnection, what: &str) -> Option<Response> {
         let Err(wait) = lock(&self.access.0.throttle).fail(connection.peer, Instant::now()) else {
             tracing::warn!(peer = %connection.peer, "{what} over TCP");
@@ -137,7 +137,7 @@ fn error(denial: Denial) -> ApiError {
             "send `Authorization: Bearer TOKEN` (`kennel token show`), or sign in with `kennel dashboard`",
         ),
         Denial::WrongSecret => new(ApiErrorKind::Unauthorized)
-            .hint("it may be rotated or revoked; `kennel token show` prints the current one"),
+            .hint("it may have been rotated or revoked; `kennel token show` prints the current one"),
         Denial::ReadOnly => read_only(),
         Denial::TooManyConnections => new(ApiErrorKind::Busy).hint("close some of them first"),
     }

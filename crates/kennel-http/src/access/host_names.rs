@@ -1,7 +1,7 @@
 //! The host names of a listener. Pure.
 //!
-//! A foreign page can make its own name resolve to this address (DNS rebinding), so that a browser takes both for one
-//! origin. But the browser sends the name that it used in `Host`.
+//! A foreign page can make its own name resolve to this address (DNS rebinding), so that a browser treats both as one
+//! origin. But in `Host`, the browser sends the name that it used.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 pub(super) struct HostNames {
     address: SocketAddr,
     tls: bool,
-    /// Configured names, with their port if it is another.
+    /// Configured names, with their port if it differs.
     configured: Vec<(String, Option<u16>)>,
 }
 
@@ -37,8 +37,8 @@ impl HostNames {
             .any(|(other, at)| *other == name && at.unwrap_or(self.address.port()) == port)
     }
 
-    /// An IP address can't be rebound. Beyond loopback the listener can't know which of the machine's addresses a
-    /// client uses, so any is valid.
+    /// An IP address can't be rebound. Beyond loopback the listener does not know which of the machine's addresses a
+    /// client uses, so it accepts any.
     fn is_own_address(&self, name: &str) -> bool {
         let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
         let address = match bare {
@@ -59,7 +59,7 @@ impl HostNames {
         if self.tls { "https" } else { "http" }
     }
 
-    /// The URL for a browser; a configured name takes precedence.
+    /// Returns the URL for a browser. A configured name takes precedence.
     pub(super) fn url(&self) -> String {
         let port = self.address.port();
         let ip = self.address.ip();
@@ -72,12 +72,12 @@ impl HostNames {
         format!("{}://{host}", self.scheme())
     }
 
-    /// The name of the cookie. Browsers ignore the port of a cookie, and two homes must not share one.
+    /// Returns the name of the cookie. It contains the port, so that two homes on one host do not share a cookie.
     pub(super) fn cookie(&self) -> String {
         format!("kennel_{}", self.address.port())
     }
 
-    /// The `Set-Cookie` header; zero seconds remove the cookie.
+    /// Returns the `Set-Cookie` header. Zero seconds remove the cookie.
     pub(super) fn set_cookie(&self, value: &str, seconds: u64) -> String {
         let secure = if self.tls { "; Secure" } else { "" };
         let name = self.cookie();
@@ -85,7 +85,7 @@ impl HostNames {
     }
 }
 
-/// Host and port; an IPv6 address keeps its brackets.
+/// Splits host and port. An IPv6 address keeps its brackets.
 fn split(host: &str) -> (&str, Option<&str>) {
     match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => (name, Some(port)),

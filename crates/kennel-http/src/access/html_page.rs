@@ -1,4 +1,4 @@
-//! Small HTML pages: for browsers that are not signed in, and for programs without a dashboard.
+//! Small HTML pages for browsers that are not signed in, and for programs that were built without the dashboard.
 
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -6,14 +6,14 @@ use axum::response::{IntoResponse, Response};
 
 const PAGE: &str = include_str!("html_page.html");
 
-/// Leads to another path of this site.
+/// Returns a page that redirects to another path of this site.
 pub(super) fn redirect(status: StatusCode, path: &str) -> Response {
-    // The path is part of an attribute: only characters without a meaning in HTML are allowed.
+    // The path becomes part of an attribute, so allow only characters without a special meaning in HTML.
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
     let safe = path.starts_with('/') && !path.starts_with("//") && path.chars().all(plain);
     let path = if safe { path } else { "/" };
     let head = format!("<meta http-equiv=\"refresh\" content=\"0; url={path}\">\n");
-    page(status, &head, "One moment", &format!("<p><a href=\"{path}\">Continue</a></p>"))
+    page(status, &head, "Redirecting", &format!("<p><a href=\"{path}\">Continue</a></p>"))
 }
 
 pub(super) fn not_signed_in() -> Response {
@@ -21,7 +21,7 @@ pub(super) fn not_signed_in() -> Response {
         StatusCode::UNAUTHORIZED,
         "",
         "This browser is not signed in",
-        "<p>Run this in a terminal on the machine where Kennel runs:</p>\n\
+        "<p>Run this command in a terminal on the machine that runs Kennel:</p>\n\
          <pre>kennel dashboard</pre>\n\
          <p>It opens a link that signs this browser in for a week. <code>kennel dashboard --no-open</code> prints the \
          link instead, and <code>--read-only</code> creates one that can't change anything.</p>\n\
@@ -35,28 +35,28 @@ pub(super) fn invalid_link() -> Response {
         StatusCode::FORBIDDEN,
         "",
         "This link is no longer valid",
-        "<p>A sign-in link works once, within ten minutes. This creates another one:</p>\n<pre>kennel dashboard</pre>\n\
+        "<p>A sign-in link works once, within ten minutes. To create a new one, run:</p>\n<pre>kennel dashboard</pre>\n\
          <p class=\"soft\">(In the folder with Kennel's sources: <code>cargo run --release -- dashboard</code>.) If this \
-         browser is signed in already, <a href=\"/\">go to the dashboard</a>.</p>",
+         browser is already signed in, <a href=\"/\">go to the dashboard</a>.</p>",
     )
 }
 
 pub(super) fn no_dashboard(version: &str, why: &str) -> Response {
     let (version, why) = (escape(version), escape(why));
     let text = format!(
-        "<p>Kennel {version} runs, and this browser is signed in. But this program was built without the dashboard:</p>\n\
+        "<p>Kennel {version} is running, and this browser is signed in, but the program was built without the dashboard:</p>\n\
          <pre class=\"reason\">{why}</pre>\n\
          <p>Install Node 20 or newer with npm, and build the program again in the folder with Kennel's sources:</p>\n\
          <pre>KENNEL_WEB=require cargo build --release</pre>\n\
          <p>If something is missing, the build fails and reports it. Then run <code>kennel daemon restart</code> with the \
-         new program; sessions continue to run.</p>\n\
+         new program; sessions keep running.</p>\n\
          <p class=\"soft\">The command line and <a href=\"/v1/openapi.json\">the API</a> can do everything that the \
          dashboard can.</p>"
     );
     page(StatusCode::OK, "", "This program has no dashboard", &text)
 }
 
-/// A page with this title and this text, which is HTML; `head` is added to its head.
+/// Returns a page with this title and text. The text is HTML, and `head` is added to the page's head.
 fn page(status: StatusCode, head: &str, title: &str, text: &str) -> Response {
     let html = PAGE.replace("{head}", head).replace("{title}", title).replace("{text}", text);
     (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
@@ -80,12 +80,12 @@ mod tests {
     async fn escapes_untrusted_text() {
         let page = text(no_dashboard("1.0", "<script>alert(1)</script>\n{title}")).await;
         assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{page}");
-        assert!(!page.contains("<script") && page.contains("Kennel 1.0 runs"), "{page}");
+        assert!(!page.contains("<script") && page.contains("Kennel 1.0 is running"), "{page}");
         assert!(page.contains("KENNEL_WEB=require"), "{page}");
     }
 
     #[tokio::test]
-    async fn an_unsafe_path_leads_to_the_front_page() {
+    async fn redirects_an_unsafe_path_to_the_front_page() {
         let leads = async |path| {
             text(redirect(StatusCode::OK, path)).await.contains(&format!("url={path}\""))
         };

@@ -19,9 +19,9 @@ pub(crate) struct Identity {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Credential {
-    /// By connecting to the socket in the home as its owner.
+    /// By connecting to the Unix socket as the owner of the home.
     Socket,
-    /// With a token over TCP; that of a browser is in a cookie.
+    /// With a token over TCP. A browser sends it in a cookie.
     Token { id: TokenId, kind: TokenKind, name: String },
 }
 
@@ -46,9 +46,9 @@ impl Identity {
     }
 }
 
-/// The error for an operation that is possible only at the socket in the home.
+/// Returns the error for an operation that is possible only on the Unix socket.
 pub(crate) fn socket_only(what: &str) -> ApiError {
-    let text = format!("{what} is possible only at the socket in the home, not over TCP");
+    let text = format!("{what} is possible only on the daemon's Unix socket, not over TCP");
     ApiError::new(ApiErrorKind::Forbidden, text)
 }
 
@@ -64,7 +64,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Identity {
         if let Some(identity) = parts.extensions.get::<Self>() {
             return Ok(identity.clone());
         }
-        // Only the socket in the home notes its peers; over TCP the guard inserts the identity.
+        // Only the Unix socket records its peers. Over TCP, the guard inserts the identity.
         match parts.extensions.get::<ConnectInfo<Peer>>() {
             Some(_) => Ok(Self::owner()),
             None => Err(ApiError::new(ApiErrorKind::Unauthorized, "not authenticated").into()),

@@ -1,11 +1,11 @@
-//! The listener over TCP: one task opens it, keeps it open, and closes it when the daemon shuts down.
+//! The TCP listener. One task opens it, keeps it open, and closes it when the daemon shuts down.
 //!
 //! ```text
 //! wanted (settings, or a command) ── bind ──┬── open ── until the daemon shuts down
 //!    ^                                      └── failing, in the log and in `daemon status` ─┐
 //!    └───────────────────────────── after a pause, or on a command ─────────────────────────┘
 //! ```
-//! An address that is not available does not keep a daemon from serving the socket in the home.
+//! If the address is not available, the daemon still serves its Unix socket.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -26,7 +26,7 @@ use super::settings::ListenSettings;
 use super::{Access, shutdown_requested, tcp_server, tls};
 use crate::api::Api;
 
-/// The port that is tried first if none is configured.
+/// The first port to try if none is configured.
 const DEFAULT_PORT: u16 = 7380;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -37,11 +37,11 @@ pub(super) struct ListenCommand {
     pub(super) answer: oneshot::Sender<Result<ListenView, ApiError>>,
 }
 
-/// Where to listen: at the first of these addresses that is available.
+/// The addresses to listen at: the first one that is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ListenTarget {
     addresses: Vec<SocketAddr>,
-    /// Whether a command named it, and not the settings.
+    /// Whether a command requested it, and not the settings.
     by_command: bool,
 }
 
@@ -52,7 +52,7 @@ struct OpenListener {
     view: ListenView,
 }
 
-/// Listens where that is wanted, until the daemon shuts down and every connection has ended.
+/// Listens at the requested address until the daemon shuts down and every connection has ended.
 pub(super) async fn run(
     api: Api,
     access: Access,
@@ -74,7 +74,7 @@ pub(super) async fn run(
             command = commands.recv() => {
                 let Some(ListenCommand { address, answer }) = command else { return };
                 let opened = task.open(&task.requested_target(address, target.as_ref())).await;
-                // After an error only the client that sent the command tries again.
+                // After an error, only the client that sent the command may retry.
                 answer.send(opened.as_ref().map(|open| open.view.clone()).map_err(Clone::clone)).ok();
                 if let Ok(open) = opened {
                     break open;
@@ -102,7 +102,7 @@ pub(super) async fn run(
     }
 }
 
-/// Succeeds if the listener is open at the wanted address.
+/// Succeeds if the listener is already open at the requested address.
 fn already_open(view: &ListenView, wanted: Option<SocketAddr>) -> Result<ListenView, ApiError> {
     let here = view.address.parse::<SocketAddr>().ok();
     let same = |wanted: SocketAddr| {
@@ -113,9 +113,8 @@ fn already_open(view: &ListenView, wanted: Option<SocketAddr>) -> Result<ListenV
     match wanted {
         Some(wanted) if !same(wanted) => {
             let text = format!("the API is already served at {}", view.address);
-            Err(ApiError::conflict(text).hint(
-                "`kennel daemon restart --listen ADDRESS` moves it; sessions continue to run",
-            ))
+            Err(ApiError::conflict(text)
+                .hint("`kennel daemon restart --listen ADDRESS` moves it; sessions keep running"))
         }
         _ => Ok(view.clone()),
     }
@@ -131,7 +130,7 @@ impl ListenerTask {
         &self.access.0.settings
     }
 
-    /// The address in the settings, or the one that a command gave to a former daemon.
+    /// Returns the address in the settings, or the one that a command requested from a previous daemon.
     async fn initial_target(&self) -> Option<ListenTarget> {
         if let Some(address) = self.settings().listen {
             return Some(ListenTarget { addresses: vec![address], by_command: false });
@@ -148,7 +147,7 @@ impl ListenerTask {
         Some(ListenTarget { addresses: vec![address], by_command: true })
     }
 
-    /// The address that a command names; without one as before, or else a port of loopback.
+    /// Returns the address that a command requests. By default, the previous one, or else a loopback port.
     fn requested_target(
         &self,
         address: Option<SocketAddr>,
@@ -176,7 +175,7 @@ impl ListenerTask {
             address: address.to_string(),
             why: why.clone(),
         };
-        // It is retried for ever, but logged once.
+        // The task retries forever, but logs an error only once.
         if self.access.set_view(view).and_then(|before| before.why) != why {
             tracing::error!(why, "can't serve the API over TCP; retrying");
         }
@@ -189,7 +188,7 @@ impl ListenerTask {
         let files = self.settings().tls_cert.clone().zip(self.settings().tls_key.clone());
         let tls = spawn_blocking(move || files.map(|(cert, key)| tls::acceptor(&cert, &key)));
         let tls = tls.await.map_err(ApiError::internal)?.transpose().map_err(ApiError::busy)?;
-        // Clients need a token, and programs look for its file.
+        // Clients need a token, and programs read it from its file.
         let issued = self.access.issue(|store| store.main()).await;
         issued.map_err(|error| ApiError::internal(format!("tokens: {error}")))?;
         let listener = self.bind(&target.addresses).await?;
@@ -211,7 +210,7 @@ impl ListenerTask {
         Ok(OpenListener { listener, names, tls, view })
     }
 
-    /// If any port will do, prefers the last one, so that bookmarks stay valid.
+    /// If any port is acceptable, prefers the previous one, so that bookmarks stay valid.
     async fn bind(&self, addresses: &[SocketAddr]) -> Result<TcpListener, ApiError> {
         let files = self.addresses.clone();
         let last = spawn_blocking(move || files.last()).await.unwrap_or_default();

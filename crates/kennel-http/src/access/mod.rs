@@ -1,10 +1,10 @@
-//! Access over TCP: programs authenticate with a token, browsers with a sign-in link that works once.
+//! Access over TCP: programs authenticate with a token, browsers with a one-time sign-in link.
 //!
 //! ```text
 //! TCP ── connections ──(TLS)── request head ── guard ──┬── routes, with an Identity
 //!                          host_names, authorization ──┘   sign_in: /login, the dashboard
 //! ```
-//! The socket in the home needs none of this: there the kernel identifies the client.
+//! The Unix socket needs none of this, because the kernel identifies its clients.
 //!
 //! | files | |
 //! |---|---|
@@ -61,7 +61,7 @@ pub(crate) use endpoints::endpoints;
 pub(crate) use identity::{Identity, socket_only};
 pub use settings::{ListenError, ListenSettings};
 
-/// Access over TCP. Clones share it.
+/// Access over TCP. Clones share the same state.
 #[derive(Debug, Clone)]
 pub(crate) struct Access(Arc<AccessState>);
 
@@ -104,7 +104,7 @@ impl Access {
         }))
     }
 
-    /// The listener over TCP; none if there is none.
+    /// Returns the TCP listener, if there is one.
     pub(crate) fn view(&self) -> Option<ListenView> {
         lock(&self.0.listen).clone()
     }
@@ -121,7 +121,7 @@ impl Access {
         lock(&self.0.links)
     }
 
-    /// Runs something on the tokens that may block.
+    /// Runs a function on the token store, which may block.
     async fn with_store<T: Send + 'static>(
         &self,
         work: impl FnOnce(&TokenStore) -> Result<T, TokenStoreError> + Send + 'static,
@@ -131,8 +131,8 @@ impl Access {
         done.unwrap_or_else(|error| Err(TokenStoreError::Unfinished(error.to_string())))
     }
 
-    /// Issues a token, and cuts the connections of the tokens that it replaces; returns how many. Both are done even if
-    /// the client disconnects meanwhile.
+    /// Issues a token and cuts the connections of the tokens that it replaces. Returns how many. Does both even if the
+    /// client disconnects in the meantime.
     async fn issue(
         &self,
         issue: impl FnOnce(&TokenStore) -> Result<IssuedToken, TokenStoreError> + Send + 'static,
@@ -161,7 +161,7 @@ impl Access {
 }
 
 impl Api {
-    /// Serves over TCP, where and if that is wanted, until the daemon shuts down.
+    /// Serves the API over TCP, if it is requested, until the daemon shuts down.
     pub(crate) async fn serve_tcp(self) {
         let access = self.access.clone();
         let shutdown = self.daemon.shutdown_signal();
@@ -169,7 +169,7 @@ impl Api {
         listener::run(self, access, commands, shutdown).await;
     }
 
-    /// All routes, behind the guard.
+    /// Returns all routes, behind the guard.
     fn tcp_routes(self, guard: AccessGuard) -> Router {
         let pages = guard.clone();
         let fallback = move |request: Request| sign_in::fallback(pages.clone(), request);
@@ -179,7 +179,7 @@ impl Api {
 }
 
 async fn shutdown_requested(shutdown: &mut watch::Receiver<bool>) {
-    // A sender that is gone means the same.
+    // A dropped sender means the same.
     drop(shutdown.wait_for(|shutdown| *shutdown).await);
 }
 

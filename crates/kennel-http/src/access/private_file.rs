@@ -10,8 +10,8 @@ use rustix::fs::OFlags;
 const MAX_LENGTH: u64 = 1 << 20;
 const OWNER_ONLY: u32 = 0o600;
 
-/// The text of a file, if it exists. Loose permissions are corrected; a file of another user, or anything but a regular
-/// file, is refused.
+/// Returns the text of a file, if it exists. Corrects permissions that are too wide. Refuses a file of another user, and
+/// anything but a regular file.
 pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -38,24 +38,24 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Writes a file atomically. Durable when it returns.
+/// Writes a file atomically. When it returns, the file is durable.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".new");
-    let draft = Path::new(&draft);
-    // A killed daemon may have left one, with any content and mode.
-    remove(draft)?;
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = Path::new(&temporary);
+    // A killed daemon may have left a temporary file, with any content and mode.
+    remove(temporary)?;
     let written = (|| {
         let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(OWNER_ONLY).open(draft)?;
+        let mut file = options.write(true).create_new(true).mode(OWNER_ONLY).open(temporary)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(draft, path)?;
+        fs::rename(temporary, path)?;
         File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
     })();
     if written.is_err() {
-        // A leftover draft is replaced by the next write.
-        fs::remove_file(draft).ok();
+        // The next write replaces a leftover temporary file.
+        fs::remove_file(temporary).ok();
     }
     written
 }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_owner_can_read_and_loose_permissions_are_corrected() {
+    fn only_the_owner_can_read_and_wide_permissions_are_corrected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("api.token");
         assert_eq!(read(&path).unwrap(), None);
@@ -87,7 +87,7 @@ mod tests {
         fs::write(folder.path().join("api.token.new"), "half").unwrap();
         write(&path, "two").unwrap();
         assert_eq!((read(&path).unwrap().as_deref(), mode(&path)), (Some("two"), 0o600));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no draft remains");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file remains");
         remove(&path).unwrap();
         remove(&path).unwrap();
     }

@@ -15,7 +15,7 @@ const BYTES: usize = 32;
 pub(crate) struct Secret(String);
 
 impl Secret {
-    /// A new secret of 256 random bits.
+    /// Creates a secret of 256 random bits.
     pub(super) fn random() -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         let mut filled = 0;
@@ -82,7 +82,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Lower case only, so that a secret has one spelling.
+/// Accepts only lower case, so that a secret has only one spelling.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Where and how the API is served over TCP.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListenSettings {
-    /// Address and port, 0 for any port; none: only on request.
+    /// The address and port; port 0 means any. `None`: the API is served over TCP only on request.
     pub listen: Option<SocketAddr>,
     /// Whether the address may be one that other machines can reach.
     pub allow_remote: bool,

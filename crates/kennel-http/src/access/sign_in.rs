@@ -1,4 +1,4 @@
-//! What a browser sees first: the sign-in link, and every path of the dashboard.
+//! Signs browsers in with a link, and serves every path of the dashboard.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,14 +29,14 @@ pub(super) fn routes(guard: AccessGuard) -> Router {
     Router::new().route("/login", get(sign_in)).with_state(guard)
 }
 
-/// Serves paths that are no endpoints: the dashboard, or an error.
+/// Serves paths that are not endpoints: the dashboard, or an error.
 pub(super) async fn fallback(guard: AccessGuard, request: Request) -> HandlerResult<Response> {
     let (path, headers) = (request.uri().path(), request.headers());
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Err(not_found().await);
     }
     if request.extensions().get::<Identity>().is_none() {
-        // A browser does not send its cookie if a page of another origin led it here. From a page of this origin it does.
+        // A browser that comes from a page of another origin does not send its cookie. From a page of this origin it does.
         return Ok(match is_cross_site(headers) {
             true => html_page::redirect(StatusCode::UNAUTHORIZED, path),
             false => html_page::not_signed_in(),
@@ -61,7 +61,7 @@ async fn sign_in(
 ) -> HandlerResult<Response> {
     let prefetch = request.headers().get(PURPOSE).is_some();
     if request.method() == Method::HEAD || prefetch {
-        // A prefetch must not use the link up.
+        // A prefetch must not consume the link.
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let query = request.uri().query().unwrap_or_default();
@@ -79,10 +79,10 @@ async fn sign_in(
     Ok(redirect_home(request.headers(), &cookie))
 }
 
-/// Leads to the front page, so that the secret leaves the address bar.
+/// Redirects to the front page, so that the secret leaves the address bar.
 fn redirect_home(headers: &HeaderMap, cookie: &str) -> Response {
     let mut response = if is_cross_site(headers) {
-        // After a redirect the browser would not send the cookie, because a page of another origin began the navigation.
+        // After a redirect the browser would not send the cookie, because a page of another origin started the navigation.
         html_page::redirect(StatusCode::OK, "/")
     } else {
         (StatusCode::SEE_OTHER, [(LOCATION, "/")]).into_response()
@@ -93,7 +93,7 @@ fn redirect_home(headers: &HeaderMap, cookie: &str) -> Response {
     response
 }
 
-/// Whether a page of another origin led the browser here.
+/// Whether the browser comes from a page of another origin.
 fn is_cross_site(headers: &HeaderMap) -> bool {
     let site = headers.get(FETCH_SITE).map(|site| site.as_bytes());
     matches!(site, Some(b"cross-site" | b"same-site"))

@@ -1,4 +1,4 @@
-//! Links that sign a browser in once. Pure, and never on disk: each is valid for ten minutes at most.
+//! One-time sign-in links for browsers. Pure, and never on disk: each is valid for at most ten minutes.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use kennel_types::api::Scope;
 use super::secret::SecretHash;
 
 pub(super) const VALID: Duration = Duration::from_secs(600);
-/// How many links can be pending; one more invalidates the oldest.
+/// The maximum number of pending links. One more invalidates the oldest.
 const MAX_LINKS: usize = 16;
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl SignInLinks {
         self.0.push_back(SignInLink { hash, scope, made: now });
     }
 
-    /// Uses a link up; returns the scope that it grants, if it is valid.
+    /// Consumes a link. Returns the scope that it grants, if it is valid.
     pub(super) fn redeem(&mut self, hash: &SecretHash, now: Instant) -> Option<Scope> {
         let at = self.0.iter().position(|link| link.hash == *hash)?;
         let link = self.0.remove(at)?;

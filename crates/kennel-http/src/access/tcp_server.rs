@@ -1,4 +1,4 @@
-//! Connections over TCP, from the first byte to the last. Whatever they do, the socket in the home is served.
+//! Serves TCP connections. They can't keep the daemon from serving its Unix socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ use crate::stream::write_timeout::WriteTimeout;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_HEAD: usize = 32 * 1024;
 const MAX_HEADERS: usize = 64;
-/// How long a connection is silent before the kernel probes the other side.
+/// How long a connection may be silent before the kernel probes the other side.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\
@@ -57,7 +57,7 @@ pub(super) async fn serve(
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "can't accept a connection over TCP");
+                tracing::warn!(%error, "can't accept a TCP connection");
                 tokio::time::sleep(RETRY_PAUSE).await;
             }
         }
@@ -66,7 +66,7 @@ pub(super) async fn serve(
     while tasks.join_next().await.is_some() {}
 }
 
-/// Adds a connection to the table, or answers that there are too many.
+/// Adds a connection to the table, or responds that there are too many.
 fn admit(
     connections: &Arc<TcpConnections>,
     stream: TcpStream,
@@ -75,9 +75,9 @@ fn admit(
 ) -> Option<CuttableStream> {
     let stream = Arc::new(stream);
     let Some(connection) = connections.add(&stream, peer) else {
-        tracing::warn!("too many connections over TCP");
+        tracing::warn!("too many TCP connections");
         if !tls {
-            // It fits into the buffer of a new connection, or is not worth waiting for.
+            // The response fits into the send buffer of a new connection. If it does not, give up.
             stream.try_write(FULL).ok();
         }
         return None;
@@ -86,7 +86,7 @@ fn admit(
     Some(CuttableStream { stream, connection })
 }
 
-/// Sends small responses at once, and detects clients that vanished.
+/// Makes the socket send small responses immediately, and detect clients that have vanished.
 fn set_options(stream: &TcpStream) {
     let set = || -> io::Result<()> {
         stream.set_nodelay(true)?;

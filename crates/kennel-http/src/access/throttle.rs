@@ -1,7 +1,7 @@
-//! Limits how many wrong secrets are answered. Pure.
+//! Limits the rate of responses to wrong secrets. Pure.
 //!
-//! Secrets are too long to be guessed. This limits what wrong ones cost (log lines, time); a client with a valid secret
-//! is never throttled.
+//! Secrets are too long to guess. This limits the cost of wrong ones (log lines, time). A client with a valid secret is
+//! never throttled.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ const PER_PEER: FailureBucket =
 /// The burst and the rate of all addresses together.
 const TOTAL: FailureBucket =
     FailureBucket { left: 100.0, capacity: 100.0, per_second: 10.0, at: None };
-/// How many addresses have a bucket of their own.
+/// The maximum number of addresses with a bucket of their own.
 const MAX_PEERS: usize = 1024;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Default for Throttle {
 }
 
 impl Throttle {
-    /// Counts a wrong secret from this address; if there were too many, the client may retry after the returned time.
+    /// Counts a wrong secret from this address. If there were too many, returns after which time the client may retry.
     pub(super) fn fail(&mut self, peer: IpAddr, now: Instant) -> Result<(), Duration> {
         let peer = network_of(peer);
         if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
@@ -43,7 +43,7 @@ impl Throttle {
     }
 }
 
-/// A client with one IPv6 address usually has the whole /64.
+/// Returns the network of an address: a client with one IPv6 address usually has the whole /64.
 fn network_of(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(six) if !six.is_loopback() => {

@@ -44,7 +44,7 @@ fn failed(path: &Path) -> impl FnOnce(pem::Error) -> TlsError {
     let path = path.to_owned();
     move |error| match error {
         pem::Error::Io(source) => TlsError::Read { path, source },
-        // The content is not quoted: it may be secret.
+        // Do not quote the content: it may be secret.
         pem::Error::NoItemsFound => {
             TlsError::Pem { path, why: "the file has no PEM section of the expected kind".into() }
         }

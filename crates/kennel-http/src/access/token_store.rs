@@ -1,7 +1,7 @@
-//! The tokens on disk: the main one in a file of its own, which programs read; of all others only hashes.
+//! The tokens on disk. The main token is in a file of its own, which programs read; of all others only hashes are stored.
 //!
-//! A new or rotated token is written before it is valid; a revoked one is invalid at once, and written then. Only the
-//! daemon writes these files. Everything but the lookups may block.
+//! A new or rotated token becomes valid after it is written; a revoked token becomes invalid before that is written. Only
+//! the daemon writes these files. Everything but the lookups may block.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub(super) struct TokenStore {
     folder: PathBuf,
     /// Held while files are read or written.
     write_lock: Mutex<()>,
-    /// None until the files are read. Never held during a call that may block.
+    /// `None` until the files are read. The lock is never held during a call that may block.
     table: Mutex<Option<TokenTable>>,
 }
 
@@ -83,7 +83,7 @@ impl TokenStore {
         Self { folder, write_lock: Mutex::default(), table: Mutex::default() }
     }
 
-    /// The identity that a secret with this hash grants; none until the files are read.
+    /// Returns the identity that a secret with this hash grants; `None` until the files are read.
     pub(super) fn find(
         &self,
         hash: &SecretHash,
@@ -106,11 +106,11 @@ impl TokenStore {
         Ok(self.read()?.entries().to_vec())
     }
 
-    /// The main token, created if there is none.
+    /// Returns the main token, and creates it if there is none.
     pub(super) fn main(&self) -> Result<IssuedToken, TokenStoreError> {
         let _guard = lock(&self.write_lock);
         let table = self.read()?;
-        // The file counts: a user may have replaced it.
+        // Read the file again: a user may have replaced it.
         let secret = self.read_main()?;
         let known =
             table.main().filter(|known| Some(known.hash) == secret.as_ref().map(Secret::hash));
@@ -138,7 +138,7 @@ impl TokenStore {
         self.issue(None, |table, secret| table.rotate(name, secret, now_ms))
     }
 
-    /// Changes the table and writes it; only then the change is valid. To be called with the write lock held.
+    /// Changes the table and writes it. The change takes effect only then. Call it with the write lock held.
     fn issue(
         &self,
         secret: Option<Secret>,
@@ -149,7 +149,7 @@ impl TokenStore {
         let (entry, revoked) = change(&mut table, &secret)?;
         self.save(&table)?;
         if entry.kind == TokenKind::Main {
-            // After a crash here the browsers are signed out, and the main token is the former one.
+            // After a crash here, all browsers are signed out, and the old main token is still valid.
             let path = self.folder.join(MAIN_FILE);
             let text = format!("{}\n", secret.expose());
             private_file::write(&path, &text).map_err(failed(&path))?;
@@ -158,7 +158,7 @@ impl TokenStore {
         Ok(IssuedToken { secret, entry, revoked })
     }
 
-    /// Revokes a token. It is invalid at once, even if that can't be written, which the inner result reports.
+    /// Revokes a token immediately. The inner result reports whether that could be written.
     pub(super) fn revoke(
         &self,
         name: &str,
@@ -169,7 +169,7 @@ impl TokenStore {
         Ok((id, self.save_revocation(table)))
     }
 
-    /// Revokes a token by its id, if it is still there.
+    /// Revokes a token by its id, if it still exists.
     pub(super) fn revoke_id(&self, id: TokenId) -> Result<(), TokenStoreError> {
         let _guard = lock(&self.write_lock);
         let mut table = self.read()?;
@@ -177,7 +177,7 @@ impl TokenStore {
         self.save_revocation(table)
     }
 
-    /// A revocation counts, whether or not it can be written.
+    /// A revocation takes effect even if it can't be written.
     fn save_revocation(&self, table: TokenTable) -> Result<(), TokenStoreError> {
         *lock(&self.table) = Some(table.clone());
         self.save(&table).map_err(|error| match error {
@@ -186,7 +186,7 @@ impl TokenStore {
         })
     }
 
-    /// The table, from the files the first time. To be called with the write lock held.
+    /// Returns the table, which is read from the files the first time. Call it with the write lock held.
     fn read(&self) -> Result<TokenTable, TokenStoreError> {
         if let Some(table) = &*lock(&self.table) {
             return Ok(table.clone());

@@ -1,15 +1,15 @@
-//! The tokens that grant access, and the browsers that signed in by a link. Pure: files are the business of
-//! [`token_store`](super::token_store).
+//! The tokens that grant access, and the browsers that signed in with a link. Pure:
+//! [`token_store`](super::token_store) reads and writes the files.
 
 use kennel_types::api::{Scope, TokenKind};
 use serde::{Deserialize, Serialize};
 
 use super::secret::{Secret, SecretHash};
 
-/// The name of the token in the file.
+/// The name of the main token, which is in a file of its own.
 pub(super) const MAIN: &str = "main";
 const MAX_EXTRA: usize = 100;
-/// One more browser signs out the oldest.
+/// If one more browser signs in, the oldest is signed out.
 const MAX_BROWSERS: usize = 16;
 pub(super) const BROWSER_MS: u64 = 7 * 24 * 3600 * 1000;
 const MAX_NAME: usize = 40;
@@ -18,7 +18,7 @@ const MAX_NAME: usize = 40;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TokenId(u64);
 
-/// A token, also as it is in the file.
+/// A token, as it is also stored in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TokenEntry {
     #[serde(skip)]
@@ -44,11 +44,11 @@ pub(super) enum CredentialKind {
 pub(super) enum TokenError {
     #[error("unknown token {0:?}")]
     Unknown(String),
-    #[error("a token {0:?} exists already")]
+    #[error("token {0:?} already exists")]
     NameTaken(String),
     #[error("invalid token name {0:?}: expected at most {MAX_NAME} letters, digits, - _ .")]
     InvalidName(String),
-    #[error("there are {MAX_EXTRA} tokens already")]
+    #[error("too many tokens: the maximum is {MAX_EXTRA}")]
     Full,
     #[error("the main token can't be revoked, only rotated")]
     RevokeMain,
@@ -87,7 +87,7 @@ impl TokenTable {
         TokenId(self.next)
     }
 
-    /// The token whose secret has this hash. Every entry is compared, so that the time reveals nothing.
+    /// Returns the token whose secret has this hash. Compares every entry, so that the time reveals nothing.
     pub(super) fn find(
         &self,
         hash: &SecretHash,
@@ -108,7 +108,7 @@ impl TokenTable {
         self.entries.iter().any(|entry| entry.id == id)
     }
 
-    /// Replaces the main token; returns it, and the tokens that this revokes: the former one, and every browser.
+    /// Replaces the main token. Returns it and the tokens that this revokes: the old one and those of all browsers.
     pub(super) fn set_main(
         &mut self,
         secret: &Secret,
@@ -133,7 +133,7 @@ impl TokenTable {
         self.entries.iter().find(|entry| entry.kind == TokenKind::Main)
     }
 
-    /// Adds a token; returns it, and the tokens that this revokes.
+    /// Adds a token. Returns it and the tokens that this revokes.
     pub(super) fn add(
         &mut self,
         new: NewTokenEntry<'_>,
@@ -169,7 +169,7 @@ impl TokenTable {
         Ok((entry, revoked))
     }
 
-    /// Gives a token a new secret; returns it, and the tokens that this revokes.
+    /// Replaces the secret of a token. Returns it and the tokens that this revokes.
     pub(super) fn rotate(
         &mut self,
         name: &str,
@@ -185,10 +185,10 @@ impl TokenTable {
         if entry.kind == TokenKind::Browser {
             return Err(TokenError::RotateBrowser);
         }
-        let former = std::mem::replace(&mut entry.id, id);
+        let old_id = std::mem::replace(&mut entry.id, id);
         entry.hash = secret.hash();
         entry.made_ms = Some(now_ms);
-        Ok((entry.clone(), vec![former]))
+        Ok((entry.clone(), vec![old_id]))
     }
 
     pub(super) fn revoke(&mut self, name: &str) -> Result<TokenId, TokenError> {
@@ -200,19 +200,19 @@ impl TokenTable {
         Ok(self.entries.remove(at).id)
     }
 
-    /// Revokes a token by its id, if it is still there.
+    /// Revokes a token by its id, if it still exists.
     pub(super) fn remove(&mut self, id: TokenId) {
         self.entries.retain(|entry| entry.id != id);
     }
 
-    fn remove_where(&mut self, is_meant: impl Fn(&TokenEntry) -> bool) -> Vec<TokenId> {
-        self.entries.extract_if(.., |entry| is_meant(entry)).map(|entry| entry.id).collect()
+    fn remove_where(&mut self, condition: impl Fn(&TokenEntry) -> bool) -> Vec<TokenId> {
+        self.entries.extract_if(.., |entry| condition(entry)).map(|entry| entry.id).collect()
     }
 
     fn check_name(&self, name: String) -> Result<String, TokenError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let valid = !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(allowed);
-        // Clients normalize `.` and `..` in a path.
+        // Clients remove `.` and `..` from a path.
         if !valid || name.chars().all(|c| c == '.') {
             return Err(TokenError::InvalidName(name));
         }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_main_token_revokes_the_former_one_and_every_browser() {
+    fn a_new_main_token_revokes_the_old_one_and_every_browser() {
         let mut tokens = TokenTable::default();
         let (old, new_one, extra, browser) = (secret(), secret(), secret(), secret());
         tokens.set_main(&old, None);
@@ -296,8 +296,8 @@ mod tests {
         let mut tokens = TokenTable::default();
         let (old, fresh) = (secret(), secret());
         let (entry, _) = tokens.add(named("ci", &old)).unwrap();
-        let (after, former) = tokens.rotate("ci", &fresh, 9).unwrap();
-        assert_eq!((former.as_slice(), after.name.as_str()), (&[entry.id][..], "ci"));
+        let (after, revoked) = tokens.rotate("ci", &fresh, 9).unwrap();
+        assert_eq!((revoked.as_slice(), after.name.as_str()), (&[entry.id][..], "ci"));
         assert!(!tokens.contains(entry.id) && tokens.contains(after.id));
         assert!(tokens.find(&old.hash(), CredentialKind::Bearer, 0).is_none());
         assert_eq!(tokens.rotate("no", &fresh, 9).unwrap_err(), TokenError::Unknown("no".into()));

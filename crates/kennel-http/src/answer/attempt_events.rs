@@ -1,4 +1,4 @@
-//! One attempt: reads its output and encodes what its agent does as events. Blocks on the disk.
+//! Reads the output of one attempt and encodes the actions of its agent as events. Blocks on the disk.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::stream::ReadState;
 use crate::stream::resume_position::{AnswerPoint, ResumePosition};
 use crate::stream::sse;
 
-/// About how many bytes are encoded at once.
+/// The approximate number of bytes to encode at once.
 const CHUNK: usize = 64 * 1024;
 
 pub(super) struct AttemptEvents {
@@ -30,8 +30,8 @@ struct EventEncoder {
 }
 
 impl AttemptEvents {
-    /// Always reads from the beginning, because what an agent means depends on what it printed before. Events that the
-    /// client has received are left out.
+    /// Opens the output. Reads always start at the beginning, because the meaning of a line depends on the lines before
+    /// it. Events that the client has already received are left out.
     pub(super) fn open(view: &SessionView, received: Option<AnswerPoint>) -> io::Result<Self> {
         let (journal, transcript) = transcript::open(view)?;
         let launch = view.id.clone();
@@ -59,15 +59,15 @@ impl AttemptEvents {
         Ok(ReadState::More)
     }
 
-    /// Nothing follows: encodes what the last line means even if it is not terminated.
+    /// Encodes the events of the last line, even if it has no line end: no output follows.
     pub(super) fn finish(&mut self, view: &SessionView) {
         let Some(transcript) = self.transcript.take() else { return };
         let encode = &mut |event: AgentEvent<'_>| self.encoder.encode(&event);
-        // The verdict is on record already, made with the reason of the end at hand.
+        // The verdict is already on record, and also considers why the session ended.
         drop(transcript.finish(&transcript::ended(view), encode));
     }
 
-    /// The events that were encoded since the last call.
+    /// Returns the events that were encoded since the last call.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.encoder.events)
     }

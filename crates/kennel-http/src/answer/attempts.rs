@@ -1,4 +1,4 @@
-//! A prompt over all its attempts, as events: what its agent does, and the verdict at the end.
+//! Streams a prompt as events, over all its attempts: the actions of its agent, and the verdict at the end.
 
 use std::io;
 
@@ -29,7 +29,7 @@ pub(super) struct AttemptStream {
 enum AttemptStage {
     New,
     Reading(Box<AttemptEvents>),
-    /// It has ended: a verdict or another attempt follows.
+    /// The attempt has ended, and a verdict or another attempt follows.
     Ended,
     Complete,
 }
@@ -49,7 +49,7 @@ impl AttemptStream {
         Self { api, view, watch, latest, stage, received, preamble }
     }
 
-    /// The next events, perhaps none; `None` at the end.
+    /// Returns the next events, possibly none, or `None` at the end.
     async fn step(&mut self) -> io::Result<Option<Vec<u8>>> {
         match std::mem::replace(&mut self.stage, AttemptStage::Complete) {
             AttemptStage::New => self.open().await.map(Some),
@@ -72,7 +72,7 @@ impl AttemptStream {
     }
 
     async fn read(&mut self, mut events: Box<AttemptEvents>) -> io::Result<Option<Vec<u8>>> {
-        // Before the read: all output of an ended launch is read after its end is known.
+        // Check this before the read, so that all output of an ended launch is read after its end is known.
         let end = self.watch.borrow_and_update().end.clone();
         let ended = end.clone();
         let read = self.api.streams.on_disk(move || {
@@ -99,12 +99,12 @@ impl AttemptStream {
     /// Continues with the next attempt or the verdict, if there is one; otherwise waits.
     async fn next_attempt(&mut self) -> io::Result<Option<Vec<u8>>> {
         let daemon = &self.api.daemon;
-        // Before the session is read, so that no later change is missed.
+        // Mark the value as seen before the session is read, so that no later change is missed.
         self.latest.borrow_and_update();
         let Ok(newest) = daemon.show(self.view.session.clone()).await else { return Ok(None) };
         if newest.attempt > self.view.attempt {
             let next = format!("{}_{}", self.view.session, self.view.attempt + 1);
-            // An attempt that was removed from the record is skipped.
+            // Skip an attempt that was removed from the record.
             self.view = daemon.show(next).await.unwrap_or(newest);
             self.watch = daemon.watch_launch(&self.view.id);
             (self.stage, self.received) = (AttemptStage::New, None);
@@ -133,7 +133,7 @@ impl AttemptStream {
     }
 }
 
-/// What to send after a wait; `None` ends the stream.
+/// Returns the bytes to send after a wait, or `None` to end the stream.
 fn woken(wake: Wake) -> Option<Vec<u8>> {
     match wake {
         Wake::Changed => Some(Vec::new()),

@@ -1,4 +1,4 @@
-//! Prompts to agents and their answers: when they are complete, or as events while the agent works.
+//! Prompts to agents, and their answers: complete ones, or events while the agent works.
 
 mod attempt_events;
 mod attempts;
@@ -31,7 +31,7 @@ use attempts::AttemptStream;
 pub(crate) struct AnswerQuery {
     /// Whether to wait until the prompt is over.
     wait: bool,
-    /// Whether disconnecting from the stream cancels the prompt: for the client that asked and lost its daemon.
+    /// Whether disconnecting from the stream cancels the prompt, for a client that sent it and reconnects.
     cancel_on_disconnect: bool,
     format: Option<AnswerResponseFormat>,
 }
@@ -54,7 +54,7 @@ pub(crate) async fn answer(
     let mut view = api.daemon.show(reference).await?;
     if !view.spec.is_prompt() {
         let error = ApiError::conflict(format!("session {} is not a prompt", view.id));
-        return Err(error.hint("its output is at …/output").into());
+        return Err(error.hint("use …/output to read its output").into());
     }
     let streamed = query
         .format
@@ -82,7 +82,7 @@ pub(crate) async fn ask(
 ) -> HandlerResult<Response> {
     take_key(&headers, &mut request.key)?;
     let streamed = sse::is_accepted(&headers);
-    // A client that does not stream may disconnect.
+    // If the client does not stream, disconnecting does not cancel the prompt.
     let cancels = streamed && !request.detach;
     request.detach = !cancels;
     let (began, by) = (clock::rfc3339(clock::now_ms()), request.by.clone());
@@ -92,11 +92,11 @@ pub(crate) async fn ask(
     if !streamed {
         return Ok((StatusCode::CREATED, Json(view)).into_response());
     }
-    // A client whose key finds the prompt of another client must not cancel it by disconnecting; the client that asked
-    // may be back after a crash.
+    // If the key belongs to the prompt of another client, disconnecting must not cancel it. The client that sent the prompt
+    // may have reconnected after a crash.
     let ours = view.created_at >= began || !by.is_empty() && view.spec.asked_by == by;
     let reference = view.session.clone();
-    // This client has received no event yet, whatever its headers contain.
+    // This client has not received any event yet, even if its headers contain an id.
     let response = stream(api.clone(), view, &HeaderMap::new()).await?;
     Ok(if cancels && ours { cancel_on_disconnect(&api, reference, response) } else { response })
 }
@@ -113,7 +113,7 @@ fn cancel_on_disconnect(api: &Api, reference: String, response: Response) -> Res
 
 async fn complete(api: &Api, view: SessionView) -> Result<AnswerView, ApiError> {
     if view.judged.is_none() {
-        return Err(ApiError::conflict(format!("session {} is not over yet", view.session))
+        return Err(ApiError::conflict(format!("session {} has not ended yet", view.session))
             .hint("wait=true waits for the answer"));
     }
     let id = view.id.clone();
@@ -124,11 +124,11 @@ async fn complete(api: &Api, view: SessionView) -> Result<AnswerView, ApiError> 
     AnswerView::of(&view, answer).ok_or_else(|| ApiError::internal("the prompt has no verdict"))
 }
 
-/// What the agent does, as events.
+/// Streams the actions of the agent as events.
 async fn stream(api: Api, view: SessionView, headers: &HeaderMap) -> Result<Response, ApiError> {
     let (view, resume) = ResumePosition::resolve(&api.daemon, view, headers).await?;
     if resume == Some(AnswerPoint::Verdict) {
-        // A browser does not reconnect after this.
+        // A browser does not reconnect after this status.
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(sse::respond(AttemptStream::new(api, view, resume)))

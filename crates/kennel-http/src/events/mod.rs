@@ -1,6 +1,6 @@
-//! The event log: the part that exists, or as it grows.
+//! The event log: existing events, and new ones as they are logged.
 //!
-//! Events are read from the register in pages, by number, as fast as the client takes them: a slow client costs nothing.
+//! Events are read from the register in pages, by number, as fast as the client reads them: a slow client costs nothing.
 
 pub(crate) mod ring;
 mod stream;
@@ -25,16 +25,16 @@ use stream::EventFilter;
 
 const PAGE: usize = 256;
 
-/// Which events.
+/// Selects events.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct EventParams {
-    /// Events after this number.
+    /// Only events after this number.
     since: Option<u64>,
-    /// Events up to and including this number; then `follow` has no effect.
+    /// Only events up to and including this number. Then `follow` has no effect.
     until: Option<u64>,
-    /// Only events among the last so many of the log; 0: only new ones.
+    /// Only events among this many at the end of the log. 0: only new events.
     tail: Option<u64>,
     session: Option<String>,
     kind: EventKinds,
@@ -51,7 +51,7 @@ enum EventFormat {
     Sse,
 }
 
-/// Kinds of events, separated by commas; empty: all.
+/// Kinds of events, separated by commas. Empty: all kinds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "String")]
@@ -98,7 +98,7 @@ pub(crate) async fn events(
     Ok(crate::stream::respond(NDJSON, lines))
 }
 
-/// A session that was removed from the record still has its events.
+/// Finds a session. One that was removed from the record still has its events.
 async fn find(daemon: &DaemonHandle, reference: String) -> Result<SessionId, ApiError> {
     if let Ok(id) = SessionId::parse(&reference) {
         return Ok(id);
@@ -107,7 +107,7 @@ async fn find(daemon: &DaemonHandle, reference: String) -> Result<SessionId, Api
     SessionId::parse(&view.id).map_err(ApiError::internal)
 }
 
-/// The number before the last `tail` events, or `since` if that is later.
+/// Returns the number before the last `tail` events, or `since` if that is later.
 fn first(since: u64, tail: Option<u64>, latest: u64) -> u64 {
     tail.map_or(since, |tail| since.max(latest.saturating_sub(tail)))
 }
@@ -126,7 +126,7 @@ struct EventLines {
 impl ChunkSource for EventLines {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         while !self.complete {
-            // Before the events are read, so that no later one is missed.
+            // Mark the value as seen before the events are read, so that no later event is missed.
             self.latest.borrow_and_update();
             let (chunk, caught_up) = match self.read().await {
                 Ok(read) => read,
@@ -145,7 +145,7 @@ impl ChunkSource for EventLines {
 }
 
 impl EventLines {
-    /// Reads a page; returns its lines, and whether it is the last one for now.
+    /// Reads a page. Returns its lines, and whether it is the last one for now.
     async fn read(&mut self) -> io::Result<(Vec<u8>, bool)> {
         let events = self.api.daemon.events(self.query.clone()).await.map_err(io::Error::other)?;
         let caught_up = events.len() < self.query.limit;

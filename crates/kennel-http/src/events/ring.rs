@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use super::PAGE;
 use crate::stream::sse;
 
-/// How many events the ring holds: clients that are further behind read from the register.
+/// The number of events in the ring. Clients that are further behind read from the register.
 const CAPACITY: usize = 1024;
 /// The pause after the register could not be read.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -44,14 +44,14 @@ impl EncodedEvent {
     }
 }
 
-/// Every event after `after` and up to `upto`.
+/// The events after `after` up to `upto`.
 #[derive(Debug, Default)]
 struct RingState {
     events: VecDeque<Arc<EncodedEvent>>,
     after: u64,
     upto: u64,
     /// Set while a task reads new events: the number of the newest.
-    news: Option<watch::Sender<u64>>,
+    newest: Option<watch::Sender<u64>>,
 }
 
 impl RingState {
@@ -77,26 +77,26 @@ pub(crate) struct EventRing(Arc<Mutex<RingState>>);
 #[derive(Debug)]
 pub(super) enum RingRead {
     Events(u64, Vec<Arc<EncodedEvent>>),
-    /// They are no longer in the ring: read them from the register.
+    /// The events are no longer in the ring: read them from the register.
     TooFarBehind,
 }
 
 impl EventRing {
-    /// Follows the log: the value changes with new events, and the channel closes if they can't be read any more.
+    /// Follows the log. The value changes with new events, and the channel closes when they can't be read any more.
     pub(super) fn follow(&self, daemon: &DaemonHandle) -> watch::Receiver<u64> {
         let mut ring = self.lock();
-        if let Some(news) = &ring.news {
-            return news.subscribe();
+        if let Some(newest) = &ring.newest {
+            return newest.subscribe();
         }
         let mut latest = daemon.latest_event();
         ring.begin(*latest.borrow_and_update());
-        let (news, receiver) = watch::channel(ring.upto);
-        ring.news = Some(news.clone());
-        tokio::spawn(self.clone().read_new(daemon.clone(), latest, news));
+        let (newest, receiver) = watch::channel(ring.upto);
+        ring.newest = Some(newest.clone());
+        tokio::spawn(self.clone().read_new(daemon.clone(), latest, newest));
         receiver
     }
 
-    /// At most `limit` events after this one.
+    /// Returns at most `limit` events after this one.
     pub(super) fn after(&self, since: u64, limit: usize) -> RingRead {
         let ring = self.lock();
         if since < ring.after {
@@ -113,20 +113,20 @@ impl EventRing {
         self,
         daemon: DaemonHandle,
         mut latest: watch::Receiver<u64>,
-        news: watch::Sender<u64>,
+        newest: watch::Sender<u64>,
     ) {
         loop {
             tokio::select! {
                 changed = latest.changed() => {
                     if changed.is_err() {
-                        self.lock().news = None;
+                        self.lock().newest = None;
                         return;
                     }
-                    self.catch_up(&daemon, &news).await;
+                    self.catch_up(&daemon, &newest).await;
                 }
-                () = news.closed() => {
+                () = newest.closed() => {
                     let mut ring = self.lock();
-                    if news.receiver_count() == 0 {
+                    if newest.receiver_count() == 0 {
                         *ring = RingState::default();
                         return;
                     }
@@ -135,7 +135,7 @@ impl EventRing {
         }
     }
 
-    async fn catch_up(&self, daemon: &DaemonHandle, news: &watch::Sender<u64>) {
+    async fn catch_up(&self, daemon: &DaemonHandle, newest: &watch::Sender<u64>) {
         loop {
             let query = EventQuery { since: self.lock().upto, session: None, limit: PAGE };
             match daemon.events(query).await {
@@ -146,14 +146,14 @@ impl EventRing {
                         ring.add(events);
                         ring.upto
                     };
-                    news.send_if_modified(|newest| std::mem::replace(newest, upto) != upto);
+                    newest.send_if_modified(|newest| std::mem::replace(newest, upto) != upto);
                     if read < PAGE {
                         return;
                     }
                 }
                 Err(error) => {
                     tracing::warn!(%error, "can't read events");
-                    if news.receiver_count() == 0 {
+                    if newest.receiver_count() == 0 {
                         return;
                     }
                     sleep(RETRY_PAUSE).await;

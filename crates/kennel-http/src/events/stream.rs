@@ -1,4 +1,4 @@
-//! The event log as server-sent events: a client resumes where it was, also after a restart of the daemon.
+//! The event log as server-sent events. A client resumes where it was, also after a restart of the daemon.
 
 use std::io;
 
@@ -19,7 +19,7 @@ use crate::stream::sse::{self, Wake};
 
 pub(super) struct EventFilter {
     pub(super) since: Option<u64>,
-    /// Only for the first request: a client that resumes misses nothing.
+    /// Only for the first request: a client that resumes gets all events since then.
     pub(super) tail: Option<u64>,
     pub(super) session: Option<SessionId>,
     pub(super) kinds: EventKinds,
@@ -32,14 +32,14 @@ pub(super) async fn respond(
     headers: &HeaderMap,
 ) -> HandlerResult<Response> {
     let resumed = sse::last_id(headers).map(str::parse::<u64>).transpose();
-    let resumed = resumed.map_err(|_| ApiError::invalid("Last-Event-ID is not a number"))?;
+    let resumed = resumed.map_err(|_| ApiError::invalid("Last-Event-ID must be a number"))?;
     let since = resumed.or(filter.since);
-    let news = api.streams.events.follow(&api.daemon);
+    let newest = api.streams.events.follow(&api.daemon);
     api.daemon.flush_events().await;
     let latest = *api.daemon.latest_event().borrow();
     let mut pending = sse::RETRY.as_bytes().to_vec();
     if let Some(asked) = since.filter(|since| *since > latest) {
-        // The number is of another register, or of one that was restored from a copy.
+        // The number belongs to another register, or this register was restored from a copy.
         let data = format!("{{\"asked\":{asked},\"latest\":{latest}}}");
         sse::write(&mut pending, &latest.to_string(), "reset", &data);
     }
@@ -50,7 +50,7 @@ pub(super) async fn respond(
         reports_missed: since.is_some(),
         session: filter.session,
         kinds: filter.kinds,
-        news,
+        newest,
         pending,
     }))
 }
@@ -63,7 +63,7 @@ struct EventStream {
     reports_missed: bool,
     session: Option<SessionId>,
     kinds: EventKinds,
-    news: watch::Receiver<u64>,
+    newest: watch::Receiver<u64>,
     pending: Vec<u8>,
 }
 
@@ -71,8 +71,8 @@ impl ChunkSource for EventStream {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             let mut chunk = std::mem::take(&mut self.pending);
-            // Before the ring is read, so that no later event is missed.
-            self.news.borrow_and_update();
+            // Mark the value as seen before the ring is read, so that no later event is missed.
+            self.newest.borrow_and_update();
             let caught_up;
             match self.api.streams.events.after(self.since, PAGE) {
                 RingRead::Events(upto, events) => {
@@ -81,7 +81,7 @@ impl ChunkSource for EventStream {
                     if let ([event], true) = (events.as_slice(), chunk.is_empty())
                         && self.wants(event)
                     {
-                        // The bytes of one event are shared by all clients.
+                        // All clients share the bytes of an event.
                         return Some(Ok(event.frame.clone()));
                     }
                     for event in events.iter().filter(|event| self.wants(event)) {
@@ -97,7 +97,7 @@ impl ChunkSource for EventStream {
                 return Some(Ok(chunk.into()));
             }
             if caught_up {
-                match sse::wait(&mut self.news, &self.api.daemon).await {
+                match sse::wait(&mut self.newest, &self.api.daemon).await {
                     Wake::Changed => {}
                     Wake::KeepAlive => return Some(Ok(sse::ALIVE)),
                     Wake::Over => return None,
@@ -116,7 +116,7 @@ impl EventStream {
 
     /// Reads events that are no longer in the ring.
     async fn read_register(&mut self, chunk: &mut Vec<u8>) -> io::Result<()> {
-        // All events up to this number are written by now.
+        // All events up to this number are already written.
         let upto = *self.api.daemon.latest_event().borrow();
         let query = EventQuery { since: self.since, session: self.session.clone(), limit: PAGE };
         let page = self.api.daemon.event_page(query).await;
@@ -154,14 +154,14 @@ mod tests {
 
     use super::*;
 
-    struct World {
+    struct TestLog {
         api: Api,
         register: Register,
         _folder: tempfile::TempDir,
         _shutdown: watch::Sender<bool>,
     }
 
-    impl World {
+    impl TestLog {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let (api, shutdown, register) = crate::api::detached(folder.path());
@@ -177,7 +177,7 @@ mod tests {
             self.register.catch_up().await.unwrap().unwrap();
         }
 
-        /// The first events for a client that has seen `since`, if it sends that.
+        /// Returns the first events for a client that sends `since`.
         async fn sent(&self, since: Option<u64>, kinds: &str) -> Vec<String> {
             let kinds = EventKinds::from(kinds.to_owned());
             let filter = EventFilter { since, tail: None, session: None, kinds };
@@ -185,7 +185,7 @@ mod tests {
             let mut body = response.into_body().into_data_stream();
             let mut text = String::new();
             loop {
-                // Nothing more comes once all events are sent.
+                // The stream stays open and silent once all events are sent.
                 let Ok(chunk) = timeout(Duration::from_millis(300), body.next()).await else {
                     break;
                 };
@@ -206,26 +206,26 @@ mod tests {
 
     #[tokio::test]
     async fn reports_dropped_events_to_clients_that_expect_them() {
-        let world = World::new();
-        world.log(20).await;
+        let log = TestLog::new();
+        log.log(20).await;
         let retention = Retention { max_events: 3, max_ended_sessions: 9 };
-        world.register.retain(retention).await.unwrap().unwrap();
+        log.register.retain(retention).await.unwrap().unwrap();
         let missed = |from| format!("missed {{\"from\":{from},\"to\":17}}");
-        assert_eq!(world.sent(Some(5), "").await, [&missed(6), "18", "19", "20"]);
-        assert_eq!(world.sent(Some(0), "odd").await, [&missed(1), "18", "20"]);
-        assert_eq!(world.sent(None, "").await, ["18", "19", "20"], "it asks for what there is");
-        assert_eq!(world.sent(Some(17), "").await, ["18", "19", "20"]);
-        assert_eq!(world.sent(Some(20), "").await, Vec::<String>::new());
-        assert_eq!(world.sent(Some(21), "").await, [r#"reset {"asked":21,"latest":20}"#]);
+        assert_eq!(log.sent(Some(5), "").await, [&missed(6), "18", "19", "20"]);
+        assert_eq!(log.sent(Some(0), "odd").await, [&missed(1), "18", "20"]);
+        assert_eq!(log.sent(None, "").await, ["18", "19", "20"], "it requests the existing events");
+        assert_eq!(log.sent(Some(17), "").await, ["18", "19", "20"]);
+        assert_eq!(log.sent(Some(20), "").await, Vec::<String>::new());
+        assert_eq!(log.sent(Some(21), "").await, [r#"reset {"asked":21,"latest":20}"#]);
     }
 
     #[tokio::test]
     async fn sends_everything_in_order_to_a_client_that_is_far_behind() {
-        let world = World::new();
-        world.log(1000).await;
+        let log = TestLog::new();
+        log.log(1000).await;
         let all: Vec<String> = (1..=1000).map(|number| number.to_string()).collect();
-        assert_eq!(world.sent(None, "").await, all);
+        assert_eq!(log.sent(None, "").await, all);
         let even: Vec<String> = (301..=1000).step_by(2).map(|number| number.to_string()).collect();
-        assert_eq!(world.sent(Some(300), "even").await, even);
+        assert_eq!(log.sent(Some(300), "even").await, even);
     }
 }

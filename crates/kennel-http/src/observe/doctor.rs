@@ -1,9 +1,8 @@
-//! Runs the doctor, a program of its own that examines what this machine supports.
+//! Runs the doctor, a separate program that examines what this machine supports.
 //!
-//! It runs in a process group of its own, within limits, and is reaped by the thread that started it: clients may
-//! disconnect. It creates pens to try them, so it is not killed when the last client disconnects but runs to its end.
-//! When the daemon shuts down, the doctor is ended. If the daemon is killed, the doctor becomes a child of the yard, which
-//! ends it; its pens end with it.
+//! It runs in its own process group, within limits, and the thread that started it reaps it. It creates pens to try them,
+//! so it runs to its end even if all clients disconnect. When the daemon shuts down, it ends the doctor. If the daemon is
+//! killed, the doctor becomes a child of the yard, which ends it and its pens.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -22,13 +21,13 @@ use tokio::task::spawn_blocking;
 use crate::api::Api;
 use crate::error::HandlerResult;
 
-/// How long an examination may take: three trials of a few steps, each with a timeout of its own.
+/// The timeout of an examination: three trials of a few steps, each with its own timeout.
 const TIMEOUT: Duration = Duration::from_secs(90);
 const MAX_OUTPUT: usize = 1 << 20;
 
 type DoctorFindings = Result<Bytes, ApiError>;
 
-/// Runs at most one examination at a time; clients that ask meanwhile share its result.
+/// Runs at most one examination at a time. Clients that request one in the meantime share its result.
 #[derive(Debug)]
 pub(super) struct DoctorRunner {
     command: Vec<OsString>,
@@ -63,7 +62,7 @@ pub(super) async fn doctor(api: Api) -> HandlerResult<Response> {
     Ok(([(CONTENT_TYPE, "application/json")], json).into_response())
 }
 
-/// Runs to its end, whether or not a client waits.
+/// Runs an examination to its end, whether or not a client waits.
 async fn examine(
     command: Vec<OsString>,
     mut shutdown: watch::Receiver<bool>,
@@ -78,7 +77,7 @@ async fn examine(
     let mut examined = spawn_blocking(move || run(&command, &bounds));
     let examined = tokio::select! {
         examined = &mut examined => examined,
-        // A sender that is gone means the same.
+        // A dropped sender means the same.
         () = async { drop(shutdown.wait_for(|shutdown| *shutdown).await) } => {
             cancel.store(true, Ordering::Relaxed);
             examined.await
@@ -106,7 +105,7 @@ fn run(command: &[OsString], bounds: &ProcessLimits) -> DoctorFindings {
     }
 }
 
-/// Only the JSON counts: it contains the exit status, too.
+/// Returns the output if it is JSON, whatever the exit status: the JSON contains the result, too.
 fn parse(output: ProcessOutput) -> DoctorFindings {
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&output.stdout).is_ok();
     if is_json && !output.truncated {
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_that_ask_at_once_share_one_examination() {
+    async fn concurrent_requests_share_one_examination() {
         let folder = tempfile::tempdir().unwrap();
         let go = folder.path().join("go");
         let runs = folder.path().join("runs");

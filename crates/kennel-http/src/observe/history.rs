@@ -1,4 +1,4 @@
-//! The recent usage of sessions. Pure, and bounded in samples per session and in ended sessions.
+//! The recent resource usage of sessions. Pure. The number of samples per session and of ended sessions is limited.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Instant;
@@ -11,7 +11,7 @@ const MAX_ENDED: usize = 50;
 #[derive(Debug, Default)]
 pub(super) struct UsageHistories {
     sessions: HashMap<String, SessionHistory>,
-    /// Ended sessions, the first one first.
+    /// Ended sessions, the earliest first.
     ended: VecDeque<String>,
 }
 
@@ -23,7 +23,7 @@ struct SessionHistory {
 }
 
 impl UsageHistories {
-    /// Adds a sample of all live sessions; any other session has ended.
+    /// Adds a sample of all live sessions. All other sessions have ended.
     pub(super) fn add(&mut self, now: Instant, at_ms: u64, live: &[SessionUsage]) {
         for SessionUsage { id, usage, .. } in live {
             if let Some(usage) = usage {
@@ -31,7 +31,7 @@ impl UsageHistories {
             }
         }
         let live: HashSet<&str> = live.iter().map(|usage| usage.id.as_str()).collect();
-        // A session whose keeper was out of reach may be back.
+        // A session whose keeper was unreachable may be back.
         self.ended.retain(|id| !live.contains(id.as_str()));
         let is_new = |id: &&String| !live.contains(id.as_str()) && !self.ended.contains(*id);
         let ended: Vec<String> = self.sessions.keys().filter(is_new).cloned().collect();
@@ -43,7 +43,7 @@ impl UsageHistories {
         }
     }
 
-    /// The last samples of a session, at most `limit`.
+    /// Returns the last samples of a session, at most `limit`.
     pub(super) fn samples(&self, id: &str, limit: usize) -> Vec<UsageSample> {
         let Some(session) = self.sessions.get(id) else { return Vec::new() };
         let skipped = session.samples.len().saturating_sub(limit);
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(history.samples("s199", 9).len(), 1);
         assert_eq!(history.samples("s149", 9), []);
         assert_eq!(history.samples("stays", usize::MAX).len(), 201);
-        // A session whose keeper is out of reach has not ended; one that is back is not dropped as ended.
+        // A session whose keeper is unreachable has not ended, and one that is back is not dropped as ended.
         let unreachable = SessionUsage { usage: None, ..usage("stays", 0) };
         history.add(now, 201, &[unreachable, usage("s199", 0)]);
         assert!(!history.ended.iter().any(|id| id == "stays" || id == "s199"));

@@ -1,4 +1,4 @@
-//! Observing the daemon: metrics, health, the doctor, resource usage.
+//! Endpoints that observe the daemon: metrics, health, the doctor and resource usage.
 
 mod doctor;
 mod history;
@@ -27,19 +27,19 @@ use sampler::UsageSampler;
 /// The format that Prometheus reads.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How long the usage of all sessions is reused: several clients that poll each second cause one round of requests.
+/// How long the usage of all sessions is reused, so that several polling clients cause only one round of requests.
 const MAX_AGE: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub(crate) struct ObserveState {
     doctor: DoctorRunner,
-    /// The last usage of all sessions. It is locked while it is refreshed, so that other clients wait for the result.
+    /// The last usage of all sessions. The lock is held during a refresh, so that other clients wait for the result.
     usage: Mutex<Option<(Instant, Vec<SessionUsage>)>>,
     sampler: UsageSampler,
 }
 
 impl ObserveState {
-    /// `doctor` is the command that examines the machine.
+    /// Creates the state. `doctor` is the command that examines the machine.
     pub(crate) fn new(doctor: Vec<OsString>, shutdown: watch::Receiver<bool>) -> Self {
         let (usage, sampler) = (Mutex::default(), UsageSampler::default());
         Self { doctor: DoctorRunner::new(doctor, shutdown), usage, sampler }
@@ -51,7 +51,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         get("/metrics", "getMetrics", metrics)
             .other("text/plain", "Returns metrics for Prometheus"),
         get("/healthz", "getHealth", alive)
-            .other("text/plain", "Returns `ok` if the daemon answers"),
+            .other("text/plain", "Returns `ok` if the daemon responds"),
         get("/readyz", "getReadiness", ready)
             .answer::<ReadyView>("Checks whether the daemon can do its work; 503 if it can't"),
         get("/v1/doctor", "examine", doctor::doctor)
@@ -107,7 +107,7 @@ async fn usage_history(api: Api, Path(reference): Path<String>) -> JsonResult<Us
     Ok(Json(UsageHistory { id, samples }))
 }
 
-/// The usage of all live sessions, at most this old.
+/// Returns the usage of all live sessions, at most this old.
 async fn recent_usage(api: &Api, age: Duration) -> Result<Vec<SessionUsage>, ApiError> {
     let mut last = api.observe.usage.lock().await;
     if let Some((at, known)) = &*last

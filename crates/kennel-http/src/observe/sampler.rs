@@ -1,4 +1,4 @@
-//! Samples the usage of sessions while clients are interested.
+//! Samples the resource usage of sessions while clients request it.
 //!
 //! ```text
 //! idle ──first request──> a sample every two seconds ──no request for five minutes──> idle, all samples dropped
@@ -15,20 +15,20 @@ use super::recent_usage;
 use crate::api::Api;
 
 const INTERVAL: Duration = Duration::from_secs(2);
-/// With many sessions the pause is so many times as long as a sample takes, at most [`MAX_INTERVAL`].
+/// With many sessions, the pause is this many times as long as a sample takes, at most [`MAX_INTERVAL`].
 const DUTY_FACTOR: u32 = 5;
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a request keeps the sampler running.
 const KEEP_RUNNING: Duration = Duration::from_secs(5 * 60);
 
-/// The samples, and for how long more are wanted.
+/// The samples, and how long to continue sampling.
 #[derive(Debug, Default)]
 pub(super) struct UsageSampler(Mutex<SamplerState>);
 
 #[derive(Debug, Default)]
 struct SamplerState {
     history: UsageHistories,
-    /// Until when it runs; none: it is idle.
+    /// When the sampler stops. `None`: it is idle.
     until: Option<Instant>,
 }
 
@@ -37,19 +37,19 @@ impl UsageSampler {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last samples of a session, at most `limit`.
+    /// Returns the last samples of a session, at most `limit`.
     pub(super) fn samples(&self, id: &str, limit: usize) -> Vec<UsageSample> {
         self.lock().history.samples(id, limit)
     }
 
-    /// Returns whether more samples are wanted.
+    /// Adds a sample. Returns whether to continue.
     fn add(&self, usages: Result<Vec<SessionUsage>, ApiError>) -> bool {
         let mut state = self.lock();
         match usages {
             Ok(live) => state.add(Instant::now(), clock::now_ms(), &live),
-            // The daemon shuts down; otherwise the next request starts the sampler again.
+            // The daemon is shutting down. If not, the next request starts the sampler again.
             Err(error) => {
-                tracing::debug!(why = %error.problem().detail, "the usage sampler stops");
+                tracing::debug!(why = %error.problem().detail, "the usage sampler has stopped");
                 *state = SamplerState::default();
                 false
             }
@@ -58,7 +58,7 @@ impl UsageSampler {
 }
 
 impl SamplerState {
-    /// A client is interested; returns whether the sampler has to be started.
+    /// Keeps the sampler running. Returns whether it has to be started.
     fn request(&mut self, now: Instant) -> bool {
         self.until.replace(now + KEEP_RUNNING).is_none()
     }
@@ -95,7 +95,7 @@ async fn run(api: Api) {
     let _reset = ResetOnPanic(api.clone());
     loop {
         let began = Instant::now();
-        // Samples are dated, so nothing is reused.
+        // Each sample has its own time, so do not reuse a previous result.
         let usages = recent_usage(&api, Duration::ZERO).await;
         if !api.observe.sampler.add(usages) {
             return;
@@ -113,9 +113,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_while_clients_are_interested_and_then_drops_everything() {
+    fn samples_while_clients_request_it_and_then_drops_everything() {
         let (mut state, start) = (SamplerState::default(), Instant::now());
-        assert!(!state.add(start, 0, &[]), "no client has asked");
+        assert!(!state.add(start, 0, &[]), "no client has requested it");
         assert!(state.request(start), "the first request starts it");
         assert!(!state.request(start + KEEP_RUNNING / 2), "it is running");
         let live = [SessionUsage {

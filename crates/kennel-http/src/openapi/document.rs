@@ -1,4 +1,4 @@
-//! Generates the document.
+//! Generates the OpenAPI document.
 
 use kennel_types::api::ProblemDetails;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::schemas::{self, Schemas};
 use crate::endpoint::{Endpoint, ResponseContent, SchemaSource};
 use crate::endpoints;
 
-/// The OpenAPI document of this version.
+/// Returns the OpenAPI document of this version.
 #[must_use]
 pub fn document() -> String {
     let mut schemas = Schemas::new();
@@ -87,7 +87,7 @@ fn content(content: ResponseContent, schemas: &mut Schemas) -> Option<Value> {
     }
 }
 
-/// Whether a body may be left out: it counts as an empty object then.
+/// Whether a body may be left out, which means an empty object.
 fn is_optional(schema: &Value, components: &Map<String, Value>) -> bool {
     let named = reference(schema).rsplit('/').next().and_then(|name| components.get(name));
     let schema = named.unwrap_or(schema);
@@ -134,7 +134,7 @@ fn in_query(shape: SchemaSource) -> Vec<Value> {
         .collect()
 }
 
-/// A parameter of a query is present or absent, but never null.
+/// Removes null from the schema of a query parameter, which is present or absent, but never null.
 fn without_null(mut schema: Value) -> Value {
     let is_null = |value: &Value| *value == "null" || value["type"] == "null" || value.is_null();
     for list in ["type", "anyOf", "enum"] {
@@ -151,8 +151,8 @@ fn without_null(mut schema: Value) -> Value {
     schema
 }
 
-/// Removes the markup of links to code, which readers of the document do not have, and adds the bounds of integers, which
-/// the generated schemas have only for the smallest types.
+/// Removes the markup of links to code, which mean nothing in the document, and adds the bounds of integers, which the
+/// generated schemas have only for the smallest types.
 fn correct(fields: &mut Map<String, Value>) {
     if let Some(Value::String(text)) = fields.get_mut("description") {
         *text = text.replace("[`", "`").replace("`]", "`");
@@ -167,7 +167,7 @@ fn correct(fields: &mut Map<String, Value>) {
     fields.entry("maximum").or_insert(bounds.1);
 }
 
-/// Calls a function for every object in a value, from the outside to the inside.
+/// Calls a function for every object in a value, the outer ones first.
 pub(super) fn visit_objects(value: &mut Value, visit: &mut dyn FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Object(fields) => {

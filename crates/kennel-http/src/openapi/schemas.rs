@@ -31,7 +31,7 @@ impl Schemas {
         Self { requests, responses }
     }
 
-    /// The schema of a request body. Its references have to be renamed, see [`Schemas::into_components`].
+    /// Returns the schema of a request body. Its references must be renamed, see [`Schemas::into_components`].
     pub(super) fn request(&mut self, shape: SchemaSource) -> Value {
         (shape.0)(&mut self.requests).to_value()
     }
@@ -40,7 +40,7 @@ impl Schemas {
         (shape.0)(&mut self.responses).to_value()
     }
 
-    /// All named schemas, and the new names of the ones that only requests use.
+    /// Returns all named schemas, and the new names of the ones that only requests use.
     pub(super) fn into_components(mut self) -> (Map<String, Value>, Renamed) {
         let sent = self.requests.take_definitions(true);
         let mut all = self.responses.take_definitions(true);
@@ -54,7 +54,7 @@ impl Schemas {
     }
 }
 
-/// The schema of a query, without references.
+/// Returns the schema of a query, without references.
 pub(super) fn query(shape: SchemaSource) -> Value {
     let mut settings = settings();
     settings.inline_subschemas = true;

@@ -1,4 +1,4 @@
-//! A position in a journal, from which one client is served. Blocks on the disk.
+//! The position of one client in a journal. Blocks on the disk.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::query::{OutputQuery, OutputStreams};
 use crate::stream::ReadState;
 use crate::stream::resume_position::OutputPoint;
 
-/// About how many bytes are encoded at once.
+/// The approximate number of bytes to encode at once.
 const CHUNK: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -19,12 +19,12 @@ pub(super) struct OutputCursor {
     pub(super) encoder: OutputEncoder,
     streams: OutputStreams,
     to: Option<u64>,
-    /// The offset of a gap that the client knows already.
+    /// The offset of a gap that the client already knows.
     known_gap: Option<u64>,
 }
 
 impl OutputCursor {
-    /// Seeks to the position at which the client resumes, or else to the one that it asks for.
+    /// Seeks to the position at which the client resumes, or else to the one that it requests.
     pub(super) fn open(
         journal: &Path,
         query: &OutputQuery,
@@ -45,7 +45,7 @@ impl OutputCursor {
         Ok(Self { reader, encoder, streams: query.stream, to: query.to, known_gap })
     }
 
-    /// The offset of the first byte that can be sent.
+    /// Returns the offset of the first byte that can be sent.
     pub(super) fn from(&self) -> io::Result<u64> {
         Ok(self.reader.position().max(self.reader.start()?))
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn sends_only_the_stream_that_was_asked_for() {
+    fn sends_only_the_requested_stream() {
         let folder = journal();
         for (stream, tail, from, expected) in [
             (OutputStreams::Stderr, None, None, "bad\n"),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_journal_is_caught_up_with() {
+    fn has_caught_up_with_an_empty_journal() {
         let folder = tempfile::tempdir().unwrap();
         let nothing = folder.path().join("none");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Encodes output: as bytes, lines of JSON, or events.
+//! Encodes output as bytes, lines of JSON, or events.
 
 use kennel_daemon::clock;
 use kennel_keeper::journal::{LossReason, STDERR, STDOUT};
@@ -67,7 +67,7 @@ pub(super) struct OutputChunk<D> {
 pub(super) struct OutputEncoder {
     launch: String,
     format: OutputEncoding,
-    /// The first bytes of a character whose rest has not been printed yet.
+    /// The first bytes of a character whose other bytes have not been printed yet.
     partial: Option<OutputChunk<Vec<u8>>>,
     written: Vec<u8>,
 }
@@ -82,17 +82,17 @@ impl OutputEncoder {
         self.format
     }
 
-    /// The number of bytes that [`Self::take`] would return.
+    /// Returns the number of bytes that [`Self::take`] would return.
     pub(super) fn len(&self) -> usize {
         self.written.len()
     }
 
-    /// The bytes that were written since the last call.
+    /// Returns the bytes that were written since the last call.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.written)
     }
 
-    /// Encodes a chunk. A character that is split between two chunks goes into the second one, if that follows at once.
+    /// Encodes a chunk. A character that is split between two consecutive chunks goes into the second one.
     pub(super) fn output(&mut self, chunk: &OutputChunk<&[u8]>) {
         if self.format == OutputEncoding::Raw {
             self.written.extend(chunk.data);
@@ -128,7 +128,7 @@ impl OutputEncoder {
         }
     }
 
-    /// Encodes the first bytes of a character as they are: nothing follows them.
+    /// Encodes the first bytes of an incomplete character as they are, because the rest does not follow.
     pub(super) fn flush_partial(&mut self) {
         if let Some(OutputChunk { offset, time_ms, stream, data }) = self.partial.take() {
             self.chunk(&OutputChunk { offset, time_ms, stream, data: &data }, None);

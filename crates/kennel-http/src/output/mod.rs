@@ -1,6 +1,6 @@
 //! The output of a session.
 //!
-//! It is read from the session's journal as fast as the client takes it: a slow client costs nothing. A client that
+//! It is read from the session's journal as fast as the client reads it: a slow client costs nothing. A client that
 //! follows is woken when there is more, see [`DaemonHandle::watch_launch`](kennel_daemon::DaemonHandle::watch_launch).
 
 mod cursor;
@@ -30,7 +30,7 @@ use encoder::OutputEncoder;
 use query::OutputEncoding;
 pub(crate) use query::OutputQuery;
 
-/// The launch that the output is of.
+/// The launch that the output belongs to.
 const LAUNCH: HeaderName = HeaderName::from_static("kennel-launch");
 /// The offset of the first byte that can be sent.
 const FROM: HeaderName = HeaderName::from_static("kennel-output-from");
@@ -48,10 +48,10 @@ pub(crate) async fn output(
         ResumePosition::<OutputPoint>::resolve(&api.daemon, view, &headers).await?;
     refuse_adopted(&view, "its output appears only there")?;
     if resume == Some(OutputPoint::End) {
-        // A browser does not reconnect after this.
+        // A browser does not reconnect after this status.
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    // Before the journal is read, so that no later output goes unnoticed.
+    // Watch the launch before the journal is read, so that no later output is missed.
     let watch = query.follow.then(|| api.daemon.watch_launch(&view.id));
     let journal = journal_folder(&view);
     let encoder = OutputEncoder::new(view.id.clone(), format);
@@ -75,12 +75,12 @@ pub(crate) async fn output(
     Ok(response)
 }
 
-/// An adopted session has no keeper and no journal.
+/// Refuses an adopted session, which has no keeper and no journal.
 pub(crate) fn refuse_adopted(view: &SessionView, consequence: &str) -> Result<(), ApiError> {
     match view.started_by {
         StartedBy::User => {
             let id = &view.id;
-            let text = format!("session {id} was started in a terminal of its own: {consequence}");
+            let text = format!("session {id} was started in a user's terminal: {consequence}");
             Err(ApiError::conflict(text))
         }
         StartedBy::Kennel => Ok(()),
@@ -89,7 +89,7 @@ pub(crate) fn refuse_adopted(view: &SessionView, consequence: &str) -> Result<()
 
 struct OutputFollower {
     api: Api,
-    /// None while it reads, and after a failed read.
+    /// `None` during a read, and after a failed one.
     cursor: Option<OutputCursor>,
     /// Set if the response continues until the session ends.
     watch: Option<watch::Receiver<LaunchWatch>>,
@@ -99,7 +99,7 @@ struct OutputFollower {
 impl ChunkSource for OutputFollower {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         while !self.complete {
-            // Before the read: all output of an ended launch is read after its end is known.
+            // Check this before the read, so that all output of an ended launch is read after its end is known.
             let end = self.watch.as_mut().and_then(|watch| watch.borrow_and_update().end.clone());
             let mut cursor = self.cursor.take()?;
             let read = self.api.streams.on_disk(move || {

@@ -1,4 +1,4 @@
-//! Which part of the output a client wants, and in which format.
+//! The part of the output that a client requests, and its format.
 
 use axum::http::HeaderMap;
 use kennel_daemon::ApiError;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::stream::{NDJSON, sse};
 
-/// Which part of the output.
+/// Selects a part of the output.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -17,14 +17,14 @@ pub(crate) struct OutputQuery {
     pub(super) from: Option<u64>,
     /// The offset after the last byte.
     pub(super) to: Option<u64>,
-    /// Only the last so many lines.
+    /// Only this many lines from the end.
     pub(super) tail: Option<usize>,
     /// Whether the response continues until the session ends.
     pub(super) follow: bool,
     pub(super) format: Option<OutputEncoding>,
 }
 
-/// Which streams. A terminal has one, which counts as standard output.
+/// The streams to return. A terminal has only one, which counts as standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -69,7 +69,7 @@ impl OutputEncoding {
 }
 
 impl OutputQuery {
-    /// The format that the query names, or else one that the client accepts.
+    /// Returns the format in the query, or else one that the client accepts.
     pub(super) fn format(&self, headers: &HeaderMap) -> OutputEncoding {
         let accepted = |format: &OutputEncoding| sse::accepts(headers, format.media_type());
         let known = [OutputEncoding::Sse, OutputEncoding::Ndjson, OutputEncoding::Raw];
@@ -78,7 +78,7 @@ impl OutputQuery {
 
     pub(super) fn check(&self) -> Result<(), ApiError> {
         match self.to.is_some_and(|to| to < self.from.unwrap_or(0)) {
-            true => Err(ApiError::invalid("`to` is before `from`")),
+            true => Err(ApiError::invalid("invalid range: `to` is before `from`")),
             false => Ok(()),
         }
     }

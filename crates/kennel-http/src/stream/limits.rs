@@ -1,4 +1,4 @@
-//! What all streams share: the event ring, and limits on how many there are.
+//! The state that all streams share: the event ring, and limits on the number of streams.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use crate::events::ring::EventRing;
 
-/// How many streams read from the disk at once: launches and the register need it, too.
+/// The maximum number of streams that read from the disk at once: launches and the register need it, too.
 const MAX_DISK_READERS: usize = 16;
 const MAX_ATTACHED: u32 = 1024;
 
@@ -19,12 +19,12 @@ pub(crate) struct StreamLimits {
     pub(crate) events: EventRing,
     disk: Arc<Semaphore>,
     attached: Arc<Semaphore>,
-    /// How long a client may leave a response unread; none: for ever.
+    /// How long a client may leave a response unread. `None`: forever.
     pub(crate) write_timeout: Option<Duration>,
 }
 
 impl StreamLimits {
-    /// A timeout of zero means none.
+    /// Creates the limits. A timeout of zero means none.
     pub(crate) fn new(write_timeout: Duration) -> Self {
         Self {
             events: EventRing::default(),
@@ -34,19 +34,19 @@ impl StreamLimits {
         }
     }
 
-    /// A permit for an attached client, to be held while it is attached.
+    /// Returns a permit, which an attached client holds until it detaches.
     pub(crate) fn try_attach(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         let permit = self.attached.clone().try_acquire_owned();
         permit.map_err(|_| ApiError::busy("too many clients are attached"))
     }
 
-    /// Completes when no client is attached any more.
+    /// Waits until no client is attached any more.
     pub(crate) async fn all_detached(&self) {
         // The semaphore is never closed, so this can't fail.
         drop(self.attached.acquire_many(MAX_ATTACHED).await);
     }
 
-    /// Runs something that blocks on the disk, once it may.
+    /// Runs a function that blocks on the disk, once there is a free slot.
     pub(crate) async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What streamed responses share: their formats, how they resume, and limits on slow clients.
+//! Common parts of streamed responses: their formats, how they resume, and limits on slow clients.
 //!
 //! Bodies are produced chunk by chunk as the client reads them: nothing is read ahead or buffered for a slow client.
 
@@ -28,14 +28,14 @@ pub(crate) enum ReadState {
     More,
     /// There is no more for now.
     CaughtUp,
-    /// All that was asked for is read.
+    /// Everything that was requested is read.
     Finished,
 }
 
 /// Produces the chunks of a body. It is dropped when the client disconnects.
 pub(crate) trait ChunkSource: Send + Sized + 'static {
-    /// The next chunk; none at the end. After an error the connection is closed, so that no client takes the part that
-    /// it has for the whole.
+    /// Returns the next chunk, or `None` at the end. After an error the connection is closed, so that no client mistakes a
+    /// part of the body for the whole.
     fn next(&mut self) -> impl Future<Output = Option<io::Result<Bytes>>> + Send;
 }
 
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn chunks_come_in_order_and_nothing_after_an_error() {
+    async fn chunks_arrive_in_order_and_none_after_an_error() {
         let mut chunks = Box::pin(chunks(Count(0)));
         assert_eq!(chunks.next().await.unwrap().unwrap(), vec![1]);
         assert_eq!(chunks.next().await.unwrap().unwrap(), vec![2]);

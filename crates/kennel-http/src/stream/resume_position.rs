@@ -13,7 +13,7 @@ use super::sse;
 /// A position in the stream of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResumePosition<P> {
-    /// None: the launch that the request names.
+    /// `None`: the launch in the request.
     pub(crate) launch: Option<String>,
     pub(crate) point: P,
 }
@@ -45,8 +45,8 @@ impl<P: FromStr<Err = ParsePositionError>> FromStr for ResumePosition<P> {
 }
 
 impl<P: FromStr<Err = ParsePositionError>> ResumePosition<P> {
-    /// The position that a client sends back, with the launch that it was reading: the one in `view`, or another launch
-    /// of the same session.
+    /// Returns the position that a client sends back, and the launch that it was reading: the one in `view`, or another
+    /// launch of the same session.
     pub(crate) async fn resolve(
         daemon: &DaemonHandle,
         view: SessionView,
@@ -57,15 +57,15 @@ impl<P: FromStr<Err = ParsePositionError>> ResumePosition<P> {
         let Some(launch) = launch.filter(|launch| *launch != view.id) else {
             return Ok((view, Some(point)));
         };
-        let former = daemon.show(exact_reference(&launch)).await?;
-        if former.session != view.session {
+        let resumed = daemon.show(exact_reference(&launch)).await?;
+        if resumed.session != view.session {
             return Err(ApiError::invalid("this Last-Event-ID belongs to another session"));
         }
-        Ok((former, Some(point)))
+        Ok((resumed, Some(point)))
     }
 }
 
-/// A decimal number without a sign.
+/// Parses a decimal number without a sign.
 pub(crate) fn parse_digits<T: FromStr>(text: &str) -> Result<T, ParsePositionError> {
     match text.bytes().all(|byte| byte.is_ascii_digit()) {
         true => text.parse().map_err(|_| ParsePositionError),
@@ -78,7 +78,7 @@ pub(crate) fn parse_digits<T: FromStr>(text: &str) -> Result<T, ParsePositionErr
 pub(crate) enum OutputPoint {
     /// Up to this byte.
     Offset(u64),
-    /// Up to this byte, with the gap there: it has a position and may have no length.
+    /// Up to this byte, including the gap at this position, which may have no length.
     AfterGap(u64),
     End,
 }
@@ -105,8 +105,8 @@ impl FromStr for OutputPoint {
     }
 }
 
-/// One event of a prompt. The same output always produces the same events, so an event of the agent is identified by the
-/// offset in the output at which it was produced, and by the number of events that were produced there before it.
+/// An event of a prompt. The same output always produces the same events. So an event of the agent is identified by the
+/// offset in the output at which it was produced, and by its number among the events at this offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AnswerPoint {
     Begun,

@@ -1,4 +1,4 @@
-//! Server-sent events: how they are encoded, and where a client resumes.
+//! Server-sent events: their encoding, and where a client resumes.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::ChunkSource;
 /// How often an idle stream sends a comment, so that proxies and the client know that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(crate) const ALIVE: Bytes = Bytes::from_static(b": alive\n\n");
-/// The beginning of every stream: a client that is disconnected reconnects after this many milliseconds.
+/// The beginning of every stream: how many milliseconds a client waits before it reconnects.
 pub(crate) const RETRY: &str = "retry: 1000\n\n";
 
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
@@ -39,7 +39,7 @@ pub(crate) fn write(to: &mut Vec<u8>, id: &str, event: &str, data: &str) {
     to.push(b'\n');
 }
 
-/// The lines of a text, whichever line ends it has; at least one.
+/// Returns the lines of a text with any kind of line ends, at least one.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -65,12 +65,12 @@ pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     })
 }
 
-/// The id of the last event that the client received, if it sends one.
+/// Returns the id of the last event that the client received, if it sends one.
 pub(crate) fn last_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty())
 }
 
-/// A response of events, which no proxy may buffer.
+/// Returns a response of events, which no proxy may buffer.
 pub(crate) fn respond(source: impl ChunkSource) -> Response {
     let mut response = super::respond(EVENT_STREAM, source);
     let headers = response.headers_mut();
@@ -83,9 +83,9 @@ pub(crate) fn respond(source: impl ChunkSource) -> Response {
 #[must_use]
 pub(crate) enum Wake {
     Changed,
-    /// Nothing did: send [`ALIVE`].
+    /// Nothing has changed: send [`ALIVE`].
     KeepAlive,
-    /// Nothing will change any more, or the daemon shuts down.
+    /// Nothing will change any more, or the daemon is shutting down.
     Over,
 }
 
@@ -130,7 +130,7 @@ mod tests {
         headers.insert(ACCEPT, HeaderValue::from_static("text/html, Text/Event-Stream;q=0.9"));
         assert!(is_accepted(&headers));
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
-        assert!(!is_accepted(&headers), "no stream was asked for");
+        assert!(!is_accepted(&headers), "the client did not request a stream");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! A connection that is given up when the other side stops reading.
+//! A connection that fails when the other side stops reading.
 //!
-//! A client that requests something long and does not read it holds a descriptor and a buffer. Once the kernel's buffer
-//! is full and the client reads nothing for too long, the connection fails. What the client missed is on disk, and it
-//! may resume.
+//! A client that requests a long response and does not read it occupies a descriptor and a buffer. Once the kernel's
+//! buffer is full and the client reads nothing for too long, the connection fails. The missed output is on disk, and the
+//! client can resume.
 
 use std::io;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use tokio::time::{Sleep, sleep};
 #[derive(Debug)]
 pub(crate) struct WriteTimeout<S> {
     inner: S,
-    /// None: wait for ever.
+    /// `None`: wait forever.
     timeout: Option<Duration>,
     /// Set while a write makes no progress.
     blocked: Option<Pin<Box<Sleep>>>,
@@ -43,7 +43,7 @@ impl<S> WriteTimeout<S> {
         let Some(timeout) = self.timeout else { return Poll::Pending };
         let blocked = self.blocked.get_or_insert_with(|| Box::pin(sleep(timeout)));
         ready!(blocked.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client has stopped reading")))
     }
 }
 

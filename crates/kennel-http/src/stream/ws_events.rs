@@ -1,12 +1,12 @@
-//! Streams of events over a WebSocket. A browser opens only six connections to a server in all of its tabs, but many
-//! WebSockets.
+//! Streams of events over a WebSocket. A browser opens at most six HTTP connections to a server, shared by all tabs, but
+//! many WebSockets.
 //!
 //! ```text
 //! GET /v1/events?tail=0  Upgrade: websocket ──> handled as a request for text/event-stream ──> its bytes, in messages
 //! ```
-//! Messages are cut anywhere. A page can't set `Last-Event-ID`, so it sends the id in the query, as `last_event_id`. Nor
-//! does a page see why a WebSocket was refused, so the error is an event, `refused`, with the problem document, or with
-//! the bare status if there is none.
+//! A message may end in the middle of an event. A page can't set `Last-Event-ID`, so it sends the id in the query, as
+//! `last_event_id`. It also can't see why a WebSocket was refused, so the error is an event, `refused`, with the problem
+//! document, or with only the status if there is none.
 
 use std::io;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub(crate) async fn or_stream(api: Api, request: Request, next: Next) -> Handler
     }))
 }
 
-/// Turns the request into one for server-sent events.
+/// Converts the request into one for server-sent events.
 fn as_stream(parts: &mut Parts) -> Result<(), ApiError> {
     let headers = &mut parts.headers;
     headers.remove(UPGRADE);
@@ -70,7 +70,7 @@ fn as_stream(parts: &mut Parts) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Takes the last id out of the query, if it has one.
+/// Removes the last id from the query, if it has one.
 fn without_last_id(uri: &Uri) -> Option<(Uri, String)> {
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
     let (_, id) = pairs.into_iter().find(|(name, _)| name == LAST_ID_PARAM)?;
@@ -105,7 +105,7 @@ async fn forward(socket: &mut WebSocket, body: Body) -> Result<(), axum::Error> 
         tokio::select! {
             chunk = chunks.next() => match chunk {
                 Some(Ok(chunk)) => socket.send(Message::Binary(chunk)).await?,
-                // The client requests the rest again, from the last id on.
+                // The client reconnects and resumes after the last id.
                 Some(Err(_)) | None => return Ok(()),
             },
             received = socket.recv() => match received {
@@ -120,7 +120,7 @@ fn client_gone() -> axum::Error {
     axum::Error::new(io::Error::from(io::ErrorKind::ConnectionReset))
 }
 
-/// The reason why there is no stream, as an event.
+/// Returns the reason why there is no stream, as an event.
 async fn refusal(response: Response) -> Bytes {
     let status = response.status().as_u16();
     let body = to_bytes(response.into_body(), MAX_ERROR_BODY).await.unwrap_or_default();
@@ -131,7 +131,7 @@ async fn refusal(response: Response) -> Bytes {
     event.into()
 }
 
-/// Sends a close frame, and waits a moment until the client has answered it.
+/// Sends a close frame and waits a moment for the client's close frame.
 pub(crate) async fn close(socket: &mut WebSocket, frame: Option<CloseFrame>) {
     let closed = async {
         if let Some(frame) = frame {
@@ -140,7 +140,7 @@ pub(crate) async fn close(socket: &mut WebSocket, frame: Option<CloseFrame>) {
         while let Some(Ok(_)) = socket.recv().await {}
         Ok::<_, axum::Error>(())
     };
-    // A client that does not read it notices the end of the connection.
+    // A client that does not read the frame notices the end of the connection.
     drop(timeout(CLOSE_TIMEOUT, closed).await);
 }
 
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_has_its_problem_or_its_status() {
+    async fn a_refusal_contains_a_problem_document_or_a_status() {
         let text = async |answer| String::from_utf8(refusal(answer).await.to_vec()).unwrap();
         let refused =
             text(ErrorResponse::from(ApiError::not_found("no such session")).into_response()).await;

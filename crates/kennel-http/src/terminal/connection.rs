@@ -17,12 +17,12 @@ use super::{TerminalQuery, TerminalReplay};
 use crate::api::Api;
 use crate::stream::{ReadState, ws_events};
 
-/// How many lines of earlier output are sent if the session has no terminal.
+/// The number of lines of earlier output to send if the session has no terminal.
 const TAIL_LINES: usize = 10;
-/// About how many bytes are read at once, and the longest binary frame.
+/// The approximate number of bytes to read at once, and the maximum size of a binary frame.
 const CHUNK: usize = 32 * 1024;
 const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// How long a client may send nothing at all.
+/// How long a client may be silent.
 const PING_TIMEOUT: Duration = Duration::from_secs(65);
 
 pub(super) struct TerminalConnection {
@@ -32,7 +32,7 @@ pub(super) struct TerminalConnection {
     socket: WebSocket,
     watch: watch::Receiver<LaunchWatch>,
     input: TerminalInput,
-    /// None while it is read.
+    /// `None` during a read.
     reader: Option<JournalReader>,
     ping_at: Instant,
     received_at: Instant,
@@ -45,7 +45,7 @@ impl TerminalConnection {
         query: TerminalQuery,
         socket: WebSocket,
     ) -> Self {
-        // Before the journal is read, so that no later output goes unnoticed.
+        // Watch the launch before the journal is read, so that no later output is missed.
         let watch = api.daemon.watch_launch(&view.id);
         let input = TerminalInput::new(&view, query.read_only);
         let now = Instant::now();
@@ -72,10 +72,10 @@ impl TerminalConnection {
             if *shutdown.borrow() {
                 return Ok(CloseReason::SHUTDOWN);
             }
-            // Before the read: all output of an ended launch is read after its end is known.
+            // Check this before the read, so that all output of an ended launch is read after its end is known.
             let end = self.watch.borrow_and_update().end.clone();
             if self.send_output().await? == ReadState::More {
-                // A key must not wait for the end of a flood of output.
+                // Input must not wait until a flood of output ends.
                 tokio::select! {
                     biased;
                     received = self.socket.recv(), if self.input.wants_more() => {
@@ -103,7 +103,7 @@ impl TerminalConnection {
                     };
                     self.report_refusal(sent).await?;
                 }
-                // Closed without an end: the daemon shuts down.
+                // The channel closed before the end: the daemon is shutting down.
                 changed = self.watch.changed() => {
                     if changed.is_err() {
                         return Ok(CloseReason::SHUTDOWN);
@@ -115,7 +115,7 @@ impl TerminalConnection {
         }
     }
 
-    /// Sends the first message and the earlier output that the client asked for.
+    /// Sends the first message and the earlier output that the client requested.
     async fn begin(&mut self) -> Result<(), CloseReason> {
         let journal = journal_folder(&self.view);
         let terminal = self.view.spec.terminal.is_some();
@@ -194,7 +194,7 @@ impl TerminalConnection {
                     self.input.resize(Size { rows, columns: cols }).await
                 }
             },
-            // The library answers pings.
+            // The library responds to pings.
             Message::Ping(_) | Message::Pong(_) => Ok(()),
             Message::Close(_) => return Err(CloseReason::ByClient),
         };
@@ -209,7 +209,7 @@ impl TerminalConnection {
         }
     }
 
-    /// Pings the client. Silence counts only while the server reads: it does not while the session takes no input.
+    /// Pings the client. Ignores its silence while the server does not read, because the session accepts no input.
     async fn ping(&mut self, reading: bool) -> Result<(), CloseReason> {
         let now = Instant::now();
         if !reading {

@@ -11,11 +11,11 @@ use crate::output::EndRecord;
 const INVALID: &str = "expected a JSON object with a `type` and the fields of that type";
 const UNKNOWN_TYPE: &str = "unknown message type";
 
-/// What a client sends.
+/// A control message from a client.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ClientMessage {
-    /// Its window has this size.
+    /// The client's window has this size.
     Resize {
         cols: u16,
         rows: u16,
@@ -45,7 +45,7 @@ impl ClientMessage {
     }
 }
 
-/// What the server sends. Fields may be added; names never change.
+/// A control message from the server. Fields may be added; names never change.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ServerMessage<'a> {
@@ -56,14 +56,14 @@ pub(super) enum ServerMessage<'a> {
         /// Whether the session has a terminal.
         terminal: bool,
         read_only: bool,
-        /// The number of bytes that come first and redraw the screen.
+        /// The number of bytes that are sent first and redraw the screen.
         replay: usize,
-        /// After these, output follows from this offset on.
+        /// The offset of the output that follows these bytes.
         offset: u64,
     },
     /// Output is missing here.
     Gap { offset: u64, lost: Option<u64>, why: &'a str, text: String },
-    /// What the client sent did not reach the session.
+    /// The client's input did not reach the session.
     Refused { why: String },
     /// The session has ended, and all output was sent.
     Ended { outcome: Option<EndRecord<'a>> },
@@ -80,7 +80,7 @@ impl ServerMessage<'_> {
 pub(super) enum CloseReason {
     /// The server closes it, with this code and this text.
     ByServer(u16, Cow<'static, str>),
-    /// The client closes the connection, and waits for the answer, which the library sends.
+    /// The client closes the connection and waits for a close frame, which the library sends.
     ByClient,
     Disconnected,
 }
@@ -90,7 +90,7 @@ impl CloseReason {
     pub(super) const SHUTDOWN: Self =
         Self::ByServer(close_code::AWAY, Cow::Borrowed("the daemon is shutting down; reconnect"));
     pub(super) const PING_TIMEOUT: Self =
-        Self::ByServer(close_code::AWAY, Cow::Borrowed("no answer to pings"));
+        Self::ByServer(close_code::AWAY, Cow::Borrowed("no response to pings"));
 
     pub(super) fn failed(why: impl Into<Cow<'static, str>>) -> Self {
         Self::ByServer(close_code::ERROR, why.into())
@@ -105,7 +105,7 @@ impl CloseReason {
 }
 
 impl From<axum::Error> for CloseReason {
-    /// After a failed receive or send.
+    /// Converts the error of a failed receive or send.
     fn from(error: axum::Error) -> Self {
         use tungstenite::Error::{Capacity, Protocol, Utf8};
         let (code, text) = match error.into_inner().downcast_ref() {

@@ -25,7 +25,7 @@ use crate::extract::Params;
 use crate::output::refuse_adopted;
 use connection::TerminalConnection;
 
-/// The longest message of a client. Longer input takes several messages.
+/// The maximum size of a client's message. Longer input needs several messages.
 const MAX_MESSAGE: usize = 64 * 1024;
 
 /// How a client attaches.
@@ -33,11 +33,11 @@ const MAX_MESSAGE: usize = 64 * 1024;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TerminalQuery {
-    /// Begin with the output from this offset on.
+    /// Begin with the output from this offset.
     from: Option<u64>,
-    /// Otherwise, what to begin with.
+    /// Without `from` and `tail`: the earlier output to begin with.
     replay: Option<TerminalReplay>,
-    /// Otherwise, begin with so many of the last lines.
+    /// Without `from`: begin with this many lines from the end.
     tail: Option<usize>,
     read_only: bool,
     /// The width of the client's window.
@@ -46,16 +46,16 @@ pub(crate) struct TerminalQuery {
     rows: Option<u16>,
 }
 
-/// Which earlier output is sent first.
+/// The earlier output to send first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum TerminalReplay {
-    /// What redraws the agent's screen.
+    /// Output that redraws the agent's screen.
     Screen,
     /// Nothing.
     None,
-    /// All output that is kept.
+    /// All recorded output.
     All,
 }
 

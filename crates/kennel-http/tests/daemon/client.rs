@@ -1,4 +1,4 @@
-//! A client of the API: just enough HTTP for the tests.
+//! A client of the API with just enough HTTP for the tests.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,7 @@ impl Answer {
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// The values of a response of JSON lines.
+    /// Returns the values of a response of JSON lines.
     pub(crate) fn lines(&self) -> Vec<Value> {
         let text = String::from_utf8_lossy(&self.body);
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -35,7 +35,7 @@ pub struct ListenView {
     pub state: ListenState,
     /// The address and port; the actual port, if any port was requested.
     pub address: String,
-    /// The same as a URL for browsers.
+    /// The URL for browsers.
     pub url: String,
     /// Why the listener is not open.
     #[serde(default)]
@@ -145,7 +145,7 @@ pub enum AccessMethod {
     Browser,
 }
 
-/// The caller, and the daemon that it talks to.
+/// The caller, and the daemon that it is connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeView {

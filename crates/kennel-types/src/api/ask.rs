@@ -44,7 +44,7 @@ pub struct AskRequest {
     /// Whether to start a new conversation.
     #[serde(default)]
     pub fresh: bool,
-    /// The conversation to continue. No other conversation takes its place.
+    /// The conversation to continue. If the agent does not know it any more, the prompt fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
     /// The absolute working directory. The default is the member's own.
@@ -56,13 +56,13 @@ pub struct AskRequest {
     /// The umask of the agent.
     #[serde(default = "start::umask")]
     pub umask: u32,
-    /// How often to retry if the provider fails. The default is 3.
+    /// How many times to retry if the provider fails. The default is 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
     /// The time within which retries may start. The default is ten minutes; 0 means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_within_ms: Option<u64>,
-    /// Whether to retry an attempt that did work, or may have.
+    /// Whether to retry an attempt that may already have done some of its work.
     #[serde(default)]
     pub replay: bool,
     /// Whether to queue the prompt if the member is busy or a limit is reached.
@@ -77,7 +77,7 @@ pub struct AskRequest {
     /// The idempotency key: two requests with the same key are one prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The timeout of an attempt, without the time that the machine sleeps. The default is none.
+    /// The timeout of an attempt, not counting time that the machine sleeps. The default is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// The time between TERM and KILL in a stop.
@@ -171,12 +171,12 @@ impl AskRequest {
         spec.timeout = self.timeout_ms.map(time);
         spec.worktree = self
             .worktree
-            .map(|branch| WorktreeSpec::asked(Some(branch).filter(|it| !it.is_empty())));
+            .map(|branch| WorktreeSpec::requested(Some(branch).filter(|it| !it.is_empty())));
         (spec.name, spec.key, spec.pen, spec.parent) = (self.name, self.key, self.pen, self.parent);
         (spec.memory, spec.pids, spec.cpu) = (self.memory, self.pids, self.cpu);
         spec.asked_by = self.by;
         spec.agent = Some(Box::new(agent));
-        // A member's directory replaces it.
+        // The member's directory replaces this one.
         request.cwd = self.cwd.unwrap_or_else(|| OsText::from("/"));
         (request.env, request.umask, request.queue) = (self.env, self.umask, self.queue);
         request.prompt = Some(self.prompt);
@@ -222,7 +222,7 @@ mod tests {
             (None, &ConversationChoice::Fresh, false)
         );
         assert_eq!(asked.spec.timeout, Some(Duration::from_millis(5)));
-        assert_eq!(asked.spec.worktree, Some(WorktreeSpec::asked(None)));
+        assert_eq!(asked.spec.worktree, Some(WorktreeSpec::requested(None)));
         assert_eq!(asked.cwd, OsText::from("/w"));
     }
 

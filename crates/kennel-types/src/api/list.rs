@@ -9,7 +9,7 @@ use crate::view::SessionView;
 /// The maximum and default number of sessions on a page.
 const MAX_PAGE_SIZE: usize = 1000;
 
-/// Which sessions to list. A session must match every given field.
+/// Selects the sessions to list. A session must match every given field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]

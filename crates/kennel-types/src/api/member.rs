@@ -53,10 +53,10 @@ mod tests {
         }
     }
 
-    /// What a newer program has written is read.
+    /// A newer version may have written the record.
     #[test]
     fn reads_a_record_with_unknown_fields() {
         let settings = serde_json::from_str::<AgentSettings>(r#"{"agent":"claude","newer":1}"#);
-        assert_eq!(settings.expect("a settings").agent, "claude");
+        assert_eq!(settings.expect("settings").agent, "claude");
     }
 }

@@ -8,8 +8,8 @@ use super::{Environment, OsText};
 use crate::id::SessionId;
 use crate::spec::{DEFAULT_LEASE, DEFAULT_LINGER, DEFAULT_OUTPUT_LIMIT, SessionSpec};
 
-/// A request for a new session. All fields of the spec stand beside the fields of the request.
-/// Fields that are left out have the defaults of the command line.
+/// A request for a new session. It contains the fields of the spec and the ones below. Fields that
+/// are left out have the defaults of the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("additionalProperties" = false)))]
@@ -43,7 +43,7 @@ pub struct CreateRequest {
     /// Whether standard error is separate from the terminal.
     #[serde(default)]
     pub stderr_apart: bool,
-    /// Whether to queue the session if it can't start at once.
+    /// Whether to queue the session if it can't start immediately.
     #[serde(default)]
     pub queue: bool,
     /// The prompt for the agent, if `agent` is set; then `argv` and `stdin` must be absent. It is
@@ -57,7 +57,7 @@ pub struct CreateRequest {
 }
 
 impl CreateRequest {
-    /// Returns what the command line would request, without a command: for
+    /// Returns a request with the defaults of the command line and without a command, for
     /// `..CreateRequest::with_defaults()`.
     #[must_use]
     pub fn with_defaults() -> Self {
@@ -114,7 +114,7 @@ fn without_request_fields<S: Serializer>(spec: &SessionSpec, to: S) -> Result<S:
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ResumeRequest {
-    /// The launch to follow. If a later one exists already, the response is that one. The default
+    /// The launch to follow. If a later one already exists, the daemon returns that one. The default
     /// is the latest launch.
     pub after: Option<SessionId>,
     /// The environment, as in [`CreateRequest`].
@@ -135,21 +135,21 @@ pub struct ResumeRequest {
     pub parent: Option<SessionId>,
     /// Whether the session ends when the client disconnects.
     pub tethered: bool,
-    /// Whether to queue the session if it can't start at once.
+    /// Whether to queue the session if it can't start immediately.
     pub queue: bool,
     /// The name of the caller, for the event log.
     pub by: String,
 }
 
-/// How far a session must be before the daemon responds.
+/// The state that a session must reach before the daemon responds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Until {
-    /// It is on record, and queued or running.
+    /// It is on record, and is queued or has started.
     Accepted,
-    /// It runs.
+    /// It has started.
     #[default]
     Started,
     /// It is ready, if readiness is checked; or it has ended.
@@ -176,7 +176,7 @@ pub enum StdinFrom {
     Null,
     /// Input that clients send.
     Pipe,
-    /// A descriptor that the client handed over under this ticket. Only on the Unix socket.
+    /// A descriptor that the client passed under this ticket. Only on the Unix socket.
     Deposit {
         /// The ticket: 32 hex digits.
         ticket: String,

@@ -87,8 +87,8 @@ impl TryFrom<OsText> for OsString {
             OsText::Plain(text) => return Ok(text.into()),
             OsText::Bytes { hex } => hex,
         };
-        let wrong = || format!("{hex:?} is not hex");
-        // `from_str_radix` would take a sign for a digit.
+        let wrong = || format!("invalid hex {hex:?}: expected two digits for each byte");
+        // `from_str_radix` would accept a sign.
         if !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) || !hex.len().is_multiple_of(2) {
             return Err(wrong());
         }

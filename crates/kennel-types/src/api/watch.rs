@@ -23,7 +23,7 @@ pub struct CheckView {
     pub name: String,
     /// Whether the check passed.
     pub passed: bool,
-    /// Why the check failed, for people.
+    /// Why the check failed, as text for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -43,7 +43,7 @@ pub struct SessionUsage {
     /// Why the usage is unknown, if that is unexpected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// Recent samples, the oldest first, if they were requested.
+    /// Recent samples, oldest first, if they were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<UsageSample>>,
 }
@@ -64,7 +64,7 @@ pub struct UsageRequest {
 pub struct UsageSample {
     /// The time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The CPU since the previous sample, in percent of one core. Null in the first sample.
+    /// The CPU usage since the previous sample, in percent of one core. Null in the first sample.
     pub cpu_percent: Option<f64>,
     /// The CPU time of all its processes so far.
     pub cpu_ms: u64,
@@ -80,6 +80,6 @@ pub struct UsageSample {
 pub struct UsageHistory {
     /// The id of the session's latest launch.
     pub id: String,
-    /// The samples, the oldest first.
+    /// The samples, oldest first.
     pub samples: Vec<UsageSample>,
 }

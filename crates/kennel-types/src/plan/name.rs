@@ -114,8 +114,8 @@ impl TryFrom<String> for AgentPath {
 }
 
 impl From<AgentPath> for String {
-    fn from(place: AgentPath) -> Self {
-        place.to_string()
+    fn from(path: AgentPath) -> Self {
+        path.to_string()
     }
 }
 
@@ -137,11 +137,11 @@ mod tests {
 
     #[test]
     fn a_path_survives_a_round_trip() {
-        let place = AgentPath::parse("research.code-base").unwrap();
-        assert_eq!(place.to_string(), "research.code-base");
-        let json = serde_json::to_string(&place).unwrap();
+        let path = AgentPath::parse("research.code-base").unwrap();
+        assert_eq!(path.to_string(), "research.code-base");
+        let json = serde_json::to_string(&path).unwrap();
         assert_eq!(json, "\"research.code-base\"");
-        assert_eq!(serde_json::from_str::<AgentPath>(&json).unwrap(), place);
+        assert_eq!(serde_json::from_str::<AgentPath>(&json).unwrap(), path);
         for wrong in ["", "a", ".a", "a.", "a.b.c", "a. b"] {
             assert!(AgentPath::parse(wrong).is_err(), "{wrong}");
             assert!(serde_json::from_str::<AgentPath>(&format!("{wrong:?}")).is_err(), "{wrong}");
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn each_ask_has_its_own_key() {
-        let place = AgentPath::parse(&format!("{0}.{0}", "x".repeat(40))).unwrap();
-        let keys = [1, u32::MAX].map(|ask| place.ask_key("0smkht2797kx", ask));
+        let path = AgentPath::parse(&format!("{0}.{0}", "x".repeat(40))).unwrap();
+        let keys = [1, u32::MAX].map(|ask| path.ask_key("0smkht2797kx", ask));
         assert!(keys[0] != keys[1] && keys.iter().all(|key| check_key(key).is_ok()), "{keys:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::{is_unset, millis};
 
 /// A plan: stages of agents, one stage after the other. New fields need a default, so that older
 /// records stay readable. Records may contain fields of a newer version; requests may not, see
-/// [`PlanSpec::asked`].
+/// [`PlanSpec::from_request`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct PlanSpec {
@@ -98,7 +98,7 @@ pub struct PlanAgent {
     /// [`StageSpec::on_failure`].
     #[serde(default, skip_serializing_if = "is_unset")]
     pub on_failure: Option<OnFailure>,
-    /// How often to retry the prompt. Null: the default for prompts.
+    /// How many times to retry the prompt. Null: the default for prompts.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub retries: Option<u32>,
     /// The prompt.
@@ -134,7 +134,7 @@ pub enum PlanWorktree {
 pub enum OnFailure {
     /// The plan fails, and all other agents are stopped.
     FailPlan,
-    /// The plan continues. In later prompts, a note takes the place of the answer.
+    /// The plan continues. Later prompts contain a note in place of the answer.
     Continue,
 }
 
@@ -160,7 +160,7 @@ impl StageSpec {
 
     /// Returns the path of an agent of this stage.
     #[must_use]
-    pub fn place(&self, agent: &PlanAgent) -> AgentPath {
+    pub fn path_of(&self, agent: &PlanAgent) -> AgentPath {
         AgentPath { stage: self.name.clone(), agent: agent.name.clone() }
     }
 }
@@ -170,7 +170,7 @@ impl PlanSpec {
     ///
     /// # Errors
     /// The value is not a plan, or has an unknown field.
-    pub fn asked<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+    pub fn from_request<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut unknown = None;
         let spec = serde_ignored::deserialize(from, |path| {
             unknown.get_or_insert_with(|| path.to_string());
@@ -188,9 +188,9 @@ impl PlanSpec {
 
     /// Returns the agent at this path.
     #[must_use]
-    pub fn agent(&self, place: &AgentPath) -> Option<&PlanAgent> {
-        let stage = self.stages.iter().find(|stage| stage.name == place.stage)?;
-        stage.agents.iter().find(|agent| agent.name == place.agent)
+    pub fn agent(&self, path: &AgentPath) -> Option<&PlanAgent> {
+        let stage = self.stages.iter().find(|stage| stage.name == path.stage)?;
+        stage.agents.iter().find(|agent| agent.name == path.agent)
     }
 
     /// Returns the prompts that are in files. The caller loads them and passes them to
@@ -198,7 +198,7 @@ impl PlanSpec {
     #[must_use]
     pub fn prompt_files(&self) -> Vec<(AgentPath, String)> {
         let files = self.agents().filter_map(|(stage, agent)| match &agent.prompt {
-            Prompt::File(file) => Some((stage.place(agent), file.clone())),
+            Prompt::File(file) => Some((stage.path_of(agent), file.clone())),
             Prompt::Text(_) => None,
         });
         files.collect()

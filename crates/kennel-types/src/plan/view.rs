@@ -14,7 +14,7 @@ pub struct PlanView {
     pub name: String,
     /// The status of the plan.
     pub state: PlanStatus,
-    /// Why the plan is stopping or has ended, for people.
+    /// Why the plan is stopping or has ended, as text for users.
     pub why: Option<String>,
     /// When the run started, in RFC 3339.
     pub created_at: String,
@@ -31,7 +31,7 @@ pub struct PlanView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
-    /// Agents work, or are about to be asked.
+    /// Agents are working, or are about to be asked.
     Running,
     /// No more agents are asked, and some have not ended yet.
     Stopping,
@@ -69,13 +69,13 @@ pub struct PlanAgentView {
     pub member: Option<String>,
     /// The status of the agent.
     pub state: PlanAgentStatus,
-    /// A short explanation, for people.
+    /// A short explanation, as text for users.
     pub why: String,
     /// The session, if it exists or existed.
     pub session: Option<String>,
     /// The verdict, once the prompt is judged.
     pub verdict: Option<VerdictKind>,
-    /// How often the agent was asked.
+    /// How many times the agent was asked.
     pub asks: u32,
     /// The tokens and cost, as far as known.
     pub usage: TokenUsage,

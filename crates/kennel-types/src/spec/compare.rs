@@ -12,11 +12,11 @@ macro_rules! compare_fields {
 }
 
 impl SessionSpec {
-    /// Returns the names of the fields in which another request differs from this one. The caller's
-    /// name and the size of its terminal do not count.
+    /// Returns the names of the fields in which another request differs from this one. Ignores the
+    /// caller's name and the size of its terminal.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
-        let (mut one, mut other) = (self.as_asked(), other.as_asked());
+        let (mut one, mut other) = (self.as_requested(), other.as_requested());
         if one.agent.is_some() && other.agent.is_some() {
             // The daemon builds the command of an agent.
             (one.argv, other.argv) = (Vec::new(), Vec::new());
@@ -29,13 +29,13 @@ impl SessionSpec {
         fields.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect()
     }
 
-    /// Returns the request without the daemon's decisions and without what does not count.
-    fn as_asked(&self) -> Self {
+    /// Returns the request without the daemon's decisions and without the ignored fields.
+    fn as_requested(&self) -> Self {
         Self {
             terminal: self.terminal.map(|_| TerminalSize { rows: 0, columns: 0 }),
             asked_by: String::new(),
-            worktree: self.worktree.as_ref().map(WorktreeSpec::as_asked),
-            agent: self.agent.as_ref().map(|agent| Box::new(agent.as_asked())),
+            worktree: self.worktree.as_ref().map(WorktreeSpec::as_requested),
+            agent: self.agent.as_ref().map(|agent| Box::new(agent.as_requested())),
             ..self.clone()
         }
     }
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn compares_only_the_requested_branch_of_a_worktree() {
         let with = |worktree| SessionSpec { worktree: Some(worktree), ..SessionSpec::default() };
-        let asked = WorktreeSpec::asked(Some("b".into()));
+        let asked = WorktreeSpec::requested(Some("b".into()));
         let planned = WorktreeSpec {
             path: "/tree".into(),
             record: Some("{}".into()),
@@ -70,7 +70,7 @@ mod tests {
             ..asked.clone()
         };
         assert_eq!(with(planned).differences(&with(asked.clone())), [""; 0]);
-        let own = with(WorktreeSpec::asked(None));
+        let own = with(WorktreeSpec::requested(None));
         assert_eq!(own.differences(&with(asked)), ["worktree"]);
         assert_eq!(own.differences(&SessionSpec::default()), ["worktree"]);
     }

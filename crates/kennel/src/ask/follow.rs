@@ -83,7 +83,7 @@ impl PromptFollower<'_> {
                     self.progress.clear();
                     return Ok((ended, self.signal));
                 }
-                Err(error) if error.is_gone_or_leaving() => {
+                Err(error) if error.is_gone_or_shutting_down() => {
                     self.daemon.retry(&mut retry, error)?;
                     // The lost daemon may not have recorded the stop.
                     if let Some(signal) = self.signal.take().or(self.unsent.take()) {
@@ -101,7 +101,7 @@ impl PromptFollower<'_> {
         let cancel_on_disconnect =
             if self.ours { "/wait?cancel_on_disconnect=true" } else { "/wait" };
         let path = session_path(&session.session, cancel_on_disconnect);
-        let sent = self.daemon.send("GET", &path, None::<&()>, Patience::Endless);
+        let sent = self.daemon.send("GET", &path, None::<&()>, Timeout::None);
         sent.map_err(CommandError::from)
     }
 
@@ -115,7 +115,7 @@ impl PromptFollower<'_> {
         let path = session_path(&session.session, "/stop");
         // The request is kept until the end: the daemon may not have read a dropped one. If no
         // daemon listens, it is sent again when one does.
-        match self.daemon.send("POST", &path, Some(&request), Patience::Endless) {
+        match self.daemon.send("POST", &path, Some(&request), Timeout::None) {
             Ok(sent) => self.stops.push(sent),
             Err(_) => self.unsent = Some(signal),
         }

@@ -86,8 +86,7 @@ pub(super) fn send(
 ) -> Result<SessionView, CommandError> {
     let mut retry = DaemonRetry::new();
     loop {
-        let sent =
-            daemon.send("POST", "/v1/sessions?until=accepted", Some(request), Patience::Endless);
+        let sent = daemon.send("POST", "/v1/sessions?until=accepted", Some(request), Timeout::None);
         match sent.and_then(Sent::receive::<SessionView>) {
             Ok(session) => return Ok(session),
             Err(error) if may_repeat(&error, request) && retry.another() => daemon.reconnect()?,
@@ -104,5 +103,5 @@ pub(super) fn send(
 /// A daemon that was shutting down has accepted nothing; with a key, a repeated request is safe.
 fn may_repeat(error: &RequestError, request: &CreateRequest) -> bool {
     let keyed = request.spec.key.is_some();
-    error.is_gone_or_leaving() && (keyed || !error.is_gone())
+    error.is_gone_or_shutting_down() && (keyed || !error.is_gone())
 }

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::command_prelude::*;
 
 pub(crate) use inside::{find as find_inside, holds_file_in, value as cookie};
-pub(crate) use kennel_client::{ClientError as RequestError, Patience, Sent, escape, session_path};
+pub(crate) use kennel_client::{ClientError as RequestError, Sent, Timeout, escape, session_path};
 pub(crate) use start::{YardStatus, environment, may_start, spawn_yard};
 pub(crate) use stdin_handoff::hand_over_stdin;
 
@@ -116,7 +116,7 @@ impl DaemonClient {
 
     /// Waits until the session has ended, across restarts of the daemon.
     pub(crate) fn wait(&self, reference: &str) -> Result<SessionView, CommandError> {
-        self.repeat_if(RequestError::is_gone_or_leaving, |client| client.wait(reference))
+        self.repeat_if(RequestError::is_gone_or_shutting_down, |client| client.wait(reference))
     }
 
     /// Repeats a request that may be repeated after such an error. Starts a daemon if allowed.

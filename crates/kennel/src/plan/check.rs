@@ -20,7 +20,7 @@ pub(super) fn check(home: &HomeDir, spec: &PlanSpec) -> Result<(), CommandError>
         .agents()
         .filter_map(|(stage, agent)| {
             let why = missing(&agent.who, &members, &path)?;
-            Some(format!("{}: {why}", stage.place(agent)))
+            Some(format!("{}: {why}", stage.path_of(agent)))
         })
         .collect();
     if missing.is_empty() {

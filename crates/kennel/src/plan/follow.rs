@@ -42,7 +42,7 @@ pub(super) fn follow(
                 board.clear();
                 return Ok(ended);
             }
-            Err(error) if error.is_gone_or_leaving() => {
+            Err(error) if error.is_gone_or_shutting_down() => {
                 daemon.retry(&mut retry, error)?;
                 if cancelled {
                     // The lost daemon may not have recorded the cancel.
@@ -59,14 +59,14 @@ pub(super) fn follow(
 fn wait_for(daemon: &DaemonClient, plan: &PlanView) -> Result<Sent, CommandError> {
     let target = path(&plan.id, "/wait?cancel_on_disconnect=true");
     daemon.repeat_if(RequestError::is_gone, |client| {
-        client.send("GET", &target, None::<&()>, Patience::Endless)
+        client.send("GET", &target, None::<&()>, Timeout::None)
     })
 }
 
 /// Requests the cancel. The caller keeps the request until the plan has ended.
 fn cancel(daemon: &DaemonClient, plan: &PlanView) -> Option<Sent> {
     let by = ByRequest { by: super::asked_by("plan run, a signal") };
-    daemon.send("POST", &path(&plan.id, "/cancel"), Some(&by), Patience::Endless).ok()
+    daemon.send("POST", &path(&plan.id, "/cancel"), Some(&by), Timeout::None).ok()
 }
 
 /// A line for each agent, redrawn in place.

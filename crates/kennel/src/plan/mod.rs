@@ -140,7 +140,7 @@ pub(crate) fn plan(home: &HomeDir, args: &PlanArgs) -> Result<u8, CommandError> 
             let by = ByRequest { by: asked_by("plan cancel") };
             // The response arrives when all agents are gone.
             let path = path(&args.plan, "/cancel");
-            let sent = daemon.send("POST", &path, Some(&by), Patience::Endless)?;
+            let sent = daemon.send("POST", &path, Some(&by), Timeout::None)?;
             print_plan(&daemon, &sent.receive()?, args.json)
         }
     }

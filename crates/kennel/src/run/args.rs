@@ -160,7 +160,7 @@ impl LimitArgs {
         spec.pids = self.pids;
         spec.cpu = self.cpu;
         spec.best_effort = self.best_effort;
-        *spec = std::mem::take(spec).with_zero_off();
+        *spec = std::mem::take(spec).with_zero_as_unlimited();
     }
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct WorktreeArgs {
 
 impl WorktreeArgs {
     pub(crate) fn fill(&self, spec: &mut SessionSpec) {
-        spec.worktree = self.worktree.clone().map(WorktreeSpec::asked);
+        spec.worktree = self.worktree.clone().map(WorktreeSpec::requested);
     }
 
     /// Refuses `--worktree BRANCH -- COMMAND`, which would run BRANCH as a program.

@@ -310,11 +310,11 @@ fn send(daemon: &DaemonClient, launch: &mut PendingLaunch) -> Result<Sent, Comma
         LaunchKind::Create { request, created } => {
             let rejoin = created.as_ref().map(|id| format!("&rejoin={id}")).unwrap_or_default();
             let path = format!("/v1/sessions?until={until}{rejoin}");
-            daemon.send("POST", &path, Some(request), Patience::Endless)
+            daemon.send("POST", &path, Some(request), Timeout::None)
         }
         LaunchKind::Resume { session, request, .. } => {
             let path = session_path(session, &format!("/resume?until={until}"));
-            daemon.send("POST", &path, Some(request), Patience::Endless)
+            daemon.send("POST", &path, Some(request), Timeout::None)
         }
     };
     sent.map_err(|error| CommandError::from(error).code(exit_code::SETUP))

@@ -140,7 +140,7 @@ pub(super) fn await_record(
     let path = session_path(id, "/wait");
     let mut retry = DaemonRetry::new();
     loop {
-        let sent = daemon.send("GET", &path, None::<&()>, Patience::Endless);
+        let sent = daemon.send("GET", &path, None::<&()>, Timeout::None);
         let answer = match sent {
             Ok(sent) => match await_answer(&sent, deadline, signals)? {
                 true => sent.receive(),
@@ -150,7 +150,7 @@ pub(super) fn await_record(
         };
         match answer {
             Ok(session) => return Ok(Some(session)),
-            Err(error) if error.is_gone_or_leaving() && retry.another() => {
+            Err(error) if error.is_gone_or_shutting_down() && retry.another() => {
                 // With a deadline the keeper's own report is good enough without a daemon.
                 if deadline.is_none() {
                     daemon.reconnect()?;

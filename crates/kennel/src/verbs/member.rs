@@ -95,7 +95,7 @@ pub(crate) fn member(daemon: &DaemonClient, args: &MemberArgs) -> Result<u8, Com
             let by = escape(&asked_by("member rm"));
             let target = format!("{}?force={}&by={by}", path(name), args.force);
             // Stopping a prompt may take a while.
-            daemon.send("DELETE", &target, None::<&()>, Patience::Endless)?.accepted()?;
+            daemon.send("DELETE", &target, None::<&()>, Timeout::None)?.accepted()?;
             print(&format!("{name}: removed\n"))
         }),
     }

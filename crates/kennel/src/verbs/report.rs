@@ -96,7 +96,7 @@ fn send(home: &HomeDir, request: &ReportRequest) -> Result<(), CommandError> {
     let daemon = DaemonClient::without_start(home);
     loop {
         match daemon.execute("/v1/report", request) {
-            Err(error) if error.is_gone_or_leaving() && retry.another() => {}
+            Err(error) if error.is_gone_or_shutting_down() && retry.another() => {}
             sent => return Ok(sent?),
         }
     }

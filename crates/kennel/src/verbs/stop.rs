@@ -146,7 +146,7 @@ fn notice(daemon: &DaemonClient, name: &str, request: &StopRequest) {
 }
 
 fn ask(daemon: &DaemonClient, session: &str, request: &StopRequest) -> Result<Sent, RequestError> {
-    daemon.send("POST", &session_path(session, "/stop"), Some(request), Patience::Endless)
+    daemon.send("POST", &session_path(session, "/stop"), Some(request), Timeout::None)
 }
 
 /// Stops a session without output, unless it is still alive.

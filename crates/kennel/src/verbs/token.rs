@@ -105,7 +105,7 @@ pub(crate) fn token(daemon: &DaemonClient, args: &TokenArgs) -> Result<u8, Comma
         }
         TokenVerb::Revoke(args) => for_each(&args.names, |name| {
             let path = format!("/v1/access/tokens/{}", escape(name));
-            let sent = daemon.send("DELETE", &path, None::<&()>, Patience::Short)?;
+            let sent = daemon.send("DELETE", &path, None::<&()>, Timeout::Short)?;
             let answer: RevokeResponse = sent.receive()?;
             print(&format!("{name}: revoked; {}\n", closed(answer.cut)))
         }),

@@ -57,7 +57,7 @@ fn remove(
     let path = format!("/v1/worktrees/{}", escape(reference));
     // git may take a while to examine the worktree.
     let ask = |method, target: &str| {
-        daemon.send(method, target, None::<&()>, Patience::Endless).and_then(Sent::receive)
+        daemon.send(method, target, None::<&()>, Timeout::None).and_then(Sent::receive)
     };
     if args.force && !args.yes && isatty(rustix::stdio::stdin()) {
         let found: WorktreeLosses = ask("GET", &format!("{path}/losses"))?;

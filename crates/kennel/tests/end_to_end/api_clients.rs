@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-use kennel_client::{Client, ClientError, Patience, session_path};
+use kennel_client::{Client, ClientError, Timeout, session_path};
 use kennel_testing::{Pen, Scene, Who, eventually};
 use kennel_types::api::Until;
 use kennel_types::api::{CreateRequest, ListRequest, OsText, StopRequest};
@@ -40,7 +40,7 @@ fn a_session_that_is_removed_while_it_starts_is_gone() {
     for round in 0..20 {
         let request = named(&scene, &format!("b3-{round}"), &["sleep"]);
         let path = "/v1/sessions?until=started";
-        let starting = kennel.send("POST", path, Some(&request), Patience::Endless).expect("sent");
+        let starting = kennel.send("POST", path, Some(&request), Timeout::None).expect("sent");
         let name = request.spec.name.clone().expect("a name");
         loop {
             match kennel.remove(&name) {
@@ -75,7 +75,7 @@ fn a_session_whose_client_vanishes_is_owned_or_never_started() {
     for (round, tethered) in (0..20).map(|round| (round, round % 2 == 0)) {
         let mut request = named(&scene, &format!("b4-{round}"), &["sleep"]);
         request.spec.tethered = tethered;
-        drop(kennel.send("POST", "/v1/sessions", Some(&request), Patience::Endless).expect("sent"));
+        drop(kennel.send("POST", "/v1/sessions", Some(&request), Timeout::None).expect("sent"));
         // A repeated request returns the same session or creates the first one, never a second. A
         // session tied to the first client has ended with it.
         let again = kennel.create(&request, Until::Started).expect("an answer");
@@ -104,7 +104,7 @@ fn a_stop_completes_without_its_client() {
     let stop =
         StopRequest { grace_ms: Some(200), by: "a program".to_owned(), ..StopRequest::default() };
     let path = session_path(&session.id, "/stop");
-    let asked = kennel.send("POST", &path, Some(&stop), Patience::Endless).expect("sent");
+    let asked = kennel.send("POST", &path, Some(&stop), Timeout::None).expect("sent");
     eventually("the stop is under way", || {
         kennel.session(&session.id).is_ok_and(|session| session.phase == Phase::Stopping)
     });
@@ -156,7 +156,7 @@ fn a_repeated_request_with_its_key_returns_the_same_session() {
     let mut asked = Vec::new();
     for _ in 0..4 {
         asked.push(
-            kennel.send("POST", "/v1/sessions", Some(&request), Patience::Endless).expect("sent"),
+            kennel.send("POST", "/v1/sessions", Some(&request), Timeout::None).expect("sent"),
         );
         eventually("it is on record", || kennel.session("slow").is_ok());
     }
@@ -198,7 +198,7 @@ fn a_prompt_whose_client_vanishes_is_answered_or_ended() {
             &session.session,
             if cancel_on_disconnect { "/wait?cancel_on_disconnect=true" } else { "/wait" },
         );
-        let waiting = kennel.send("GET", &wait, None::<&()>, Patience::Endless).expect("sent");
+        let waiting = kennel.send("GET", &wait, None::<&()>, Timeout::None).expect("sent");
         eventually("the agent is up", || {
             ask_scene.launches().len() == if cancel_on_disconnect { 1 } else { 2 }
         });

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 
-use kennel_client::{Client, Patience};
+use kennel_client::{Client, Timeout};
 use kennel_testing::{Pen, Scene, Who, eventually};
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ impl RecordingClient {
     fn ask(&self, method: &str, target: &str, body: &Value) -> Value {
         self.note(method, target);
         let body = (!body.is_null()).then_some(body);
-        let sent = self.kennel.send(method, target, body, Patience::Endless).expect("sent");
+        let sent = self.kennel.send(method, target, body, Timeout::None).expect("sent");
         sent.receive().unwrap_or_else(|error| panic!("{method} {target}: {error}"))
     }
 
@@ -65,7 +65,7 @@ impl RecordingClient {
     fn send_only(&self, method: &str, target: &str, body: &Value) {
         self.note(method, target);
         let body = (!body.is_null()).then_some(body);
-        let sent = self.kennel.send(method, target, body, Patience::Endless).expect("sent");
+        let sent = self.kennel.send(method, target, body, Timeout::None).expect("sent");
         sent.accepted().unwrap_or_else(|error| panic!("{method} {target}: {error}"));
     }
 
@@ -151,10 +151,8 @@ fn plans(kennel: &RecordingClient, ask_scene: &AskScene) {
     assert_eq!(kennel.get(&of("/wait"))["state"], "succeeded");
     assert_eq!(kennel.get(&of(""))["state"], "succeeded");
     kennel.post(&of("/cancel"), &json!({"by": "a test"}));
-    let sent = kennel
-        .kennel
-        .send("POST", &of("/resume"), Some(&json!({})), Patience::Endless)
-        .expect("sent");
+    let sent =
+        kennel.kennel.send("POST", &of("/resume"), Some(&json!({})), Timeout::None).expect("sent");
     kennel.note("POST", &of("/resume"));
     assert!(sent.receive::<Value>().is_err(), "everything is done");
 }
@@ -276,7 +274,7 @@ fn every_error_is_problem_details() {
         ("POST", "/v1/plans/nothing/cancel", json!({}), 404),
     ] {
         let body = (!body.is_null()).then_some(&body);
-        let sent = kennel.send(method, target, body, Patience::Short).expect("sent");
+        let sent = kennel.send(method, target, body, Timeout::Short).expect("sent");
         match sent.receive::<Value>() {
             Err(kennel_client::ClientError::Problem(problem)) => {
                 assert_eq!(
@@ -290,7 +288,7 @@ fn every_error_is_problem_details() {
         }
     }
     let huge = json!({"argv": ["x".repeat(17 << 20)], "cwd": "/"});
-    let sent = kennel.send("POST", "/v1/sessions", Some(&huge), Patience::Short).expect("sent");
+    let sent = kennel.send("POST", "/v1/sessions", Some(&huge), Timeout::Short).expect("sent");
     let refused = sent.receive::<Value>().expect_err("it is too large");
     assert!(
         matches!(&refused, kennel_client::ClientError::Problem(problem) if problem.status == 413),

@@ -28,7 +28,7 @@ class Address(Protocol):
 
     @property
     def local(self) -> bool:
-        """Whether the daemon runs on this machine, so that our working directory and environment apply."""
+        """Whether the daemon runs on this machine, so that this process's working directory and environment apply."""
 
     @property
     def host(self) -> str:

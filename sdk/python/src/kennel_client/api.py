@@ -22,7 +22,7 @@ MAX_PAUSE = 0.5
 HEALTHY_AFTER = 1.0
 """A connection that lasted this many seconds was healthy: its loss restarts the timeout."""
 RESTARTED_AFTER = 2.0
-"""A crashed daemon is back within this time if its yard is alive; otherwise it must be started."""
+"""If the yard is alive, a crashed daemon is back within this many seconds; otherwise it must be started."""
 
 
 class DaemonStarter:
@@ -105,8 +105,8 @@ class ApiClient:
         """Sends a request once."""
         return await Exchange.begin(self.address, request)
 
-    async def persist(self, attempt: Callable[[], Awaitable[T]], *, again: bool) -> T:
-        """Repeats an attempt until it is answered. `again`: it is safe to repeat after it was sent."""
+    async def persist(self, attempt: Callable[[], Awaitable[T]], *, repeatable: bool) -> T:
+        """Repeats an attempt until there is a response. `repeatable`: it is safe to repeat after it was sent."""
         timer = self.reconnect_timer()
         while True:
             try:
@@ -114,16 +114,16 @@ class ApiClient:
             except Unreachable as error:
                 await timer.wait(error)
             except ConnectionLost as error:
-                if not again:
+                if not repeatable:
                     raise
                 await timer.wait(error)
             except KennelProblem as problem:
-                if not (again and is_shutting_down(problem)):
+                if not (repeatable and is_shutting_down(problem)):
                     raise
                 await timer.wait(problem)
 
-    async def call(self, request: Request, *, again: bool) -> object:
-        """Sends a request and returns the JSON response. `again`: it is safe to repeat."""
+    async def call(self, request: Request, *, repeatable: bool) -> object:
+        """Sends a request and returns the JSON response. `repeatable`: it is safe to repeat."""
 
         async def attempt() -> object:
             exchange = await self.begin(request)
@@ -132,21 +132,21 @@ class ApiClient:
             finally:
                 exchange.close()
 
-        return await self.persist(attempt, again=again)
+        return await self.persist(attempt, repeatable=repeatable)
 
     async def get(self, path: str, **query: Scalar) -> object:
         """Sends a GET request."""
-        return await self.call(Request("GET", path, query), again=True)
+        return await self.call(Request("GET", path, query), repeatable=True)
 
-    async def post(self, path: str, body: object = None, *, again: bool = False, **query: Scalar) -> object:
+    async def post(self, path: str, body: object = None, *, repeatable: bool = False, **query: Scalar) -> object:
         """Sends a POST request."""
-        return await self.call(Request("POST", path, query, {} if body is None else body), again=again)
+        return await self.call(Request("POST", path, query, {} if body is None else body), repeatable=repeatable)
 
     async def delete(self, path: str, **query: Scalar) -> object:
         """Sends a DELETE request."""
-        return await self.call(Request("DELETE", path, query), again=False)
+        return await self.call(Request("DELETE", path, query), repeatable=False)
 
 
 def is_shutting_down(problem: KennelProblem) -> bool:
-    """Whether the daemon is shutting down, so that the next one can answer soon."""
+    """Whether the daemon is shutting down, so that the next one can respond soon."""
     return problem.code == "gone"

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 async def run_despite_cancel(step: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
-    """Runs an idempotent step, again if a cancel interrupts it. Returns its result and whether it was cancelled.
+    """Runs an idempotent step, and repeats it if it is cancelled. Returns its result and whether it was cancelled.
 
     The step is not shielded in its own task: when an event loop shuts down, it cancels every task, including that one.
     """

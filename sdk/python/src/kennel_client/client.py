@@ -81,7 +81,7 @@ class Kennel:
         """Does nothing: each request has its own connection, and each block stops its own session."""
 
     async def daemon(self) -> DaemonView:
-        """Returns facts about the daemon."""
+        """Returns the state of the daemon."""
         return cast(DaemonView, await self._api.get("/v1/daemon"))
 
     # Sessions
@@ -103,10 +103,10 @@ class Kennel:
     ) -> SessionBlock:
         """Runs a session for the duration of an `async with` block. Leaving the block in any way stops it.
 
-        The working directory and environment default to ours (with a `url`, `cwd` is required, and the environment
+        The working directory and environment default to this process's (with a `url`, `cwd` is required, and the environment
         contains only a default `PATH`). `terminal` is (columns, rows); times are in seconds; `spec` takes any other field of
         `CreateRequest`. Every request has an idempotency key, so that a repeated request returns the same session.
-        A cancel during the start ends its processes before it is raised.
+        If it is cancelled during the start, its processes are ended before `CancelledError` is raised.
         """
         request = self._command(argv, cwd, env, name, key, stdin, terminal, grace, timeout, spec)
         return SessionBlock(lambda: self._create(request, SESSIONS, until), grace)
@@ -173,7 +173,7 @@ class Kennel:
     ) -> Answer:
         """Sends a prompt to an agent (`claude`, `codex`, …) or a member, and waits for the answer.
 
-        A cancel stops the agent with every process it started. The answer's verdict shows how it ended; with
+        Cancelling it stops the agent with every process it started. The answer's verdict shows how it ended; with
         `check`, everything but success raises `PromptFailed`.
         """
         request = self._prompt(
@@ -265,7 +265,7 @@ class Kennel:
         async def start() -> Plan:
             request = Request("POST", "/v1/plans", body=body)
             # The request has no key, so it must not be repeated.
-            made = await CancellableStart(self._api, request, again=False, end=end).run()
+            made = await CancellableStart(self._api, request, repeatable=False, end=end).run()
             return Plan(self._api, cast(PlanView, made))
 
         return PlanBlock(start)
@@ -302,7 +302,7 @@ class Kennel:
 
     async def end_strays(self) -> StraysEnded:
         """Ends all strays."""
-        return cast(StraysEnded, await self._api.post("/v1/strays/end", again=True))
+        return cast(StraysEnded, await self._api.post("/v1/strays/end", repeatable=True))
 
     # Requests
 
@@ -314,7 +314,7 @@ class Kennel:
         actor = body.get("asked_by", body.get("by"))
 
         def is_ours(session: Session) -> bool:
-            # Another request may have created it with the same key: then we must not stop it.
+            # Another request may have created it with the same key. Then this one must not stop it.
             return session.view["spec"]["asked_by"] == actor
 
         async def end(made: object) -> None:
@@ -325,7 +325,7 @@ class Kennel:
                 if is_ours(session) and (made is not None or is_live(session.view)):
                     await session.stop()
 
-        start = CancellableStart(self._api, Request("POST", endpoint, {"until": until}, body), again=True, end=end)
+        start = CancellableStart(self._api, Request("POST", endpoint, {"until": until}, body), repeatable=True, end=end)
         session = Session(self._api, cast(SessionView, await start.run()))
         session.created_by_request = is_ours(session)
         return session

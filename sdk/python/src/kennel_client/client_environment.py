@@ -11,7 +11,7 @@ from typing import List, Mapping, Tuple
 from .types import Environment, OsText
 
 KENNEL_VARIABLES = ("KENNEL_HOME_ID", "KENNEL_SESSION_ID", "KENNEL_SESSION_NAME", "KENNEL_SESSION", "KENNEL_SOCKET", "KENNEL_TOKEN", "KENNEL_TOKEN_FILE")
-"""Variables that Kennel sets for each session. Those of our own session are not passed on."""
+"""Variables that Kennel sets for each session. Those of the session that this process runs in are not passed on."""
 
 UNLIMITED = 2**64 - 1
 """The value for no limit."""
@@ -27,7 +27,7 @@ def text(given: str) -> OsText:
 
 
 def environment(given: Mapping[str, str] | None, name: str | None) -> Environment:
-    """Returns the given environment, or ours."""
+    """Returns the given environment, or that of this process."""
     variables = dict(os.environ if given is None else given)
     for variable in KENNEL_VARIABLES:
         variables.pop(variable, None)
@@ -39,23 +39,23 @@ def environment(given: Mapping[str, str] | None, name: str | None) -> Environmen
 
 
 def umask() -> int:
-    """Returns our umask. Read from /proc, because `os.umask` would change it for other threads."""
+    """Returns the umask of this process. Read from /proc, because `os.umask` would change it for other threads."""
     with open("/proc/self/status") as status:
         found = re.search(r"^Umask:\s*([0-7]+)", status.read(), re.MULTILINE)
     return int(found[1], 8) if found else 0o022
 
 
 def limits() -> List[Tuple[int, int, int]]:
-    """Returns our resource limits: resource, soft, hard."""
+    """Returns the resource limits of this process: resource, soft, hard."""
     numbers = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
     return [(number, *(UNLIMITED if limit < 0 else limit for limit in resource.getrlimit(number))) for number in numbers]
 
 
 def parent(home_id: str) -> str | None:
-    """Returns the session of this home that we run in, if any. New sessions end with it."""
+    """Returns the session of this home that this process runs in, if any. New sessions end with it."""
     return os.environ.get("KENNEL_SESSION_ID") if os.environ.get("KENNEL_HOME_ID") == home_id else None
 
 
 def asked_by() -> str:
-    """Returns our name for the event log. It is unique per request, to identify the sessions of a request."""
+    """Returns the name of the caller for the event log. It is unique per request, to identify the sessions of a request."""
     return f"kennel_client (user {os.getuid()}, pid {os.getpid()}, request {secrets.token_hex(4)})"

@@ -36,8 +36,8 @@ class KennelProblem(KennelError):
         """Creates a problem from a response, also if its body is not a problem document."""
         if isinstance(body, dict) and {"code", "detail", "title", "status"} <= body.keys():
             return KennelProblem(cast("ProblemDetails", body))
-        detail = f"status {status}, without a problem document of Kennel"
-        kind = {"type": "about:blank", "title": "Not a response of Kennel", "code": "foreign"}
+        detail = f"status {status} without a problem document"
+        kind = {"type": "about:blank", "title": "Not a Kennel response", "code": "foreign"}
         return KennelProblem(cast("ProblemDetails", {**kind, "status": status, "detail": detail}))
 
 

@@ -1,6 +1,6 @@
 """One request and its response over its own connection: the subset of HTTP/1.1 that Kennel uses.
 
-Every step stores what it has read, so that a step can be repeated after a cancel.
+Every step stores the bytes it has read, so that a cancelled step can be repeated.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Plan:
     async def cancel(self) -> PlanView:
         """Stops all agents; returns when their processes have ended."""
         body = {"by": "kennel_client"}
-        self.view = cast(PlanView, await self._api.post(path("v1", "plans", self.id, "cancel"), body, again=True))
+        self.view = cast(PlanView, await self._api.post(path("v1", "plans", self.id, "cancel"), body, repeatable=True))
         return self.view
 
 

@@ -82,7 +82,7 @@ class Session:
         return self.view
 
     async def wait(self) -> Outcome:
-        """Waits until the session has ended (for a prompt, until its verdict is recorded). A cancel does not stop it."""
+        """Waits until the session has ended (for a prompt, until its verdict is recorded). Cancelling the wait does not stop it."""
         self.view = cast(SessionView, await self._api.get(self._path("wait")))
         return Outcome.of(self.view)
 
@@ -92,7 +92,7 @@ class Session:
         Returns when no process is left. Raises `StillAlive` if processes survive, unless `check` is False.
         """
         body = {"now": now, "by": "kennel_client", **({} if grace is None else {"grace_ms": round(grace * 1000)})}
-        answer = cast(StopResponse, await self._api.post(self._path("stop"), body, again=True))
+        answer = cast(StopResponse, await self._api.post(self._path("stop"), body, repeatable=True))
         self.view = answer["session"]
         if check and answer["result"] == "still_alive":
             raise StillAlive(self.id, answer["survivors"])

@@ -10,7 +10,7 @@ from .errors import ConnectionLost, KennelProblem, Unreachable
 from .http import Exchange, Request, Scalar
 
 SILENCE = 60.0
-"""A stream without data for this many seconds is lost. Heartbeats come four times as often."""
+"""A stream without data for this many seconds is lost. The daemon sends heartbeats four times as often."""
 
 
 @dataclass(frozen=True)

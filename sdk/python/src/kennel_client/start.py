@@ -1,9 +1,9 @@
 """A request that starts something, and that can be cancelled at any moment without leaving it running.
 
 ```text
-connect ── sent ── answered
+connect ── sent ── response
               └── cancelled: the connection stays open, so that the request can't arrive unnoticed later;
-                  whatever it created is found and ended until the response arrives; then the cancel is raised
+                  what it created is found and ended; after the response, `CancelledError` is raised
 ```
 """
 
@@ -24,18 +24,18 @@ POLL_INTERVAL = 0.2
 class CancellableStart:
     """See the module documentation."""
 
-    def __init__(self, api: ApiClient, request: Request, *, again: bool, end: Callable[[object], Awaitable[None]]) -> None:
-        """`end` ends what was created: that of the response, or without one, whatever it finds. It must be idempotent."""
+    def __init__(self, api: ApiClient, request: Request, *, repeatable: bool, end: Callable[[object], Awaitable[None]]) -> None:
+        """`end` ends what was created: the object in the response, or without one, what it finds. It must be idempotent."""
         self._api = api
         self._request = request
-        self._again = again
+        self._repeatable = repeatable
         self._end = end
         self._exchange: Exchange | None = None
 
     async def run(self) -> object:
         """Sends the request and returns the response."""
         try:
-            return await self._api.persist(self._attempt, again=self._again)
+            return await self._api.persist(self._attempt, repeatable=self._repeatable)
         except asyncio.CancelledError:
             await self._cancel()
             raise

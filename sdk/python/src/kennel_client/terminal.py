@@ -38,7 +38,7 @@ class Terminal:
         """The outcome of the session, after it has ended."""
 
     async def __aenter__(self) -> Terminal:
-        await self._api.persist(self._attach, again=True)
+        await self._api.persist(self._attach, repeatable=True)
         return self
 
     async def __aexit__(
@@ -70,7 +70,7 @@ class Terminal:
                 message = await self._open_socket().receive()
             except ConnectionLost as error:
                 await timer.wait(error)
-                await self._api.persist(self._reattach, again=True)
+                await self._api.persist(self._reattach, repeatable=True)
                 continue
             timer.reset()
             if isinstance(message, bytes):
@@ -80,7 +80,7 @@ class Terminal:
                 if message.code != AWAY:
                     raise ProtocolError(f"closed with {message.code}: {message.reason}")
                 await timer.wait(ConnectionLost("the daemon is shutting down"))
-                await self._api.persist(self._reattach, again=True)
+                await self._api.persist(self._reattach, repeatable=True)
             elif self._handle_control(json.loads(message)):
                 return
 

@@ -74,7 +74,7 @@ class WebSocket:
             await self._frame(BINARY, message)
 
     async def receive(self) -> Message:
-        """Receives the next message. A cancel loses no data."""
+        """Receives the next message. Cancelling it loses no data."""
         while True:
             last, kind, payload = await self._next_frame()
             if kind == PING:
@@ -134,7 +134,7 @@ class WebSocket:
     async def _next_frame(self) -> tuple[bool, int, bytes]:
         """Reads a frame: whether it is the last of its message, its kind and its payload."""
         try:
-            # Keep what was read, in case of a cancel before the rest.
+            # Store what was read, in case this task is cancelled before the rest arrives.
             while len(self._head) < (length := _head_length(self._head)):
                 self._head += await self._exchange.reader.readexactly(length - len(self._head))
             head = self._head

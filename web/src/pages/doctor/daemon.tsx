@@ -8,7 +8,7 @@ const EVERY_MS = 5000;
 
 /** Shows facts about the daemon and its settings. */
 export function DaemonFacts() {
-  const { value, error, again } = useFetched<DaemonView>("/v1/daemon", { every: EVERY_MS });
+  const { value, error, refetch } = useFetched<DaemonView>("/v1/daemon", { every: EVERY_MS });
   const daemon = value.value;
   return (
     <section class="card" aria-labelledby="doctor-daemon">
@@ -16,7 +16,7 @@ export function DaemonFacts() {
         <h2 id="doctor-daemon">Daemon</h2>
       </header>
       <div class="body">
-        {daemon === null && error.value !== null && <Failed what="Couldn’t load the daemon’s status" error={error.value} again={again} />}
+        {daemon === null && error.value !== null && <Failed what="Couldn’t load the daemon’s status" error={error.value} retry={refetch} />}
         {daemon === null && error.value === null && <Loading what="Loading…" />}
         {daemon && (
           <dl class="facts">

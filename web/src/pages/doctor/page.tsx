@@ -49,7 +49,7 @@ export function DoctorPage(_: { parts: string[] }) {
       )}
       {!report && !isChecking.value && failure.value !== null && (
         <div class="card">
-          <Failed what="Couldn’t check this machine" error={failure.value} again={() => void runChecks()} />
+          <Failed what="Couldn’t check this machine" error={failure.value} retry={() => void runChecks()} />
         </div>
       )}
       <div class="doctor-columns">

@@ -19,14 +19,14 @@ const CHECKS: Record<string, string> = {
   room: "The machine has resources for another session",
 };
 
-/** Polls an endpoint outside the typed API while the page is visible. */
-function usePolled(path: string, answers: number[], take: (response: Response) => Promise<void>): void {
+/** Polls an endpoint outside the typed API while the page is visible. Ignores responses with other statuses. */
+function usePolled(path: string, statuses: number[], take: (response: Response) => Promise<void>): void {
   useEffect(() => {
     const closing = new AbortController();
     const poll = async () => {
       try {
         const response = await fetch(path, { signal: closing.signal, cache: "no-store", credentials: "same-origin" });
-        if (answers.includes(response.status)) await take(response);
+        if (statuses.includes(response.status)) await take(response);
       } catch {
         // The last value stays; the connection state shows the error.
       }
@@ -45,7 +45,7 @@ function usePolled(path: string, answers: number[], take: (response: Response) =
 /** Shows the readiness checks of the daemon. */
 export function Readiness() {
   const ready = useSignal<ReadyView | null>(null);
-  // A 503 response has the list of checks, too.
+  // A 503 response also has the list of checks.
   usePolled("/readyz", [200, 503], async (response) => void (ready.value = (await response.json()) as ReadyView));
   return (
     <section class="card" aria-labelledby="doctor-ready">

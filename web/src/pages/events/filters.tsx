@@ -59,7 +59,7 @@ export function Filters({ log, filter, search }: { log: Log; filter: EventFilter
   );
 }
 
-/** Counts the loaded events by kind. Selected kinds are included even if there are none. */
+/** Counts the loaded events by kind. Includes selected kinds even if their count is 0. */
 function counts(log: Log, chosen: readonly string[]): [string, number][] {
   const found = new Map<string, number>(chosen.map((kind) => [kind, 0]));
   for (const { event } of log.entries) if (event) found.set(event.kind, (found.get(event.kind) ?? 0) + 1);

@@ -91,7 +91,7 @@ function useScrollAnchor(box: { current: HTMLDivElement | null }, entries: reado
   }, [entries, row]);
 }
 
-/** Returns how many events arrived since the newest was last visible. */
+/** Returns how many events arrived since the newest event was last visible. */
 function useUnseen(entries: readonly Entry[], isAtEnd: boolean): number {
   const seen = useRef(0);
   if (isAtEnd) seen.current = entries.at(-1)?.seq ?? 0;

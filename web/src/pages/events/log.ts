@@ -1,8 +1,8 @@
 /**
  * The loaded part of the event log: a range of sequence numbers.
  *
- * Sequence numbers have no gaps, so a gap shows that events were missed. They are fetched; if the daemon no longer keeps them, the
- * gap is marked.
+ * Sequence numbers have no gaps, so a gap means that events were missed. The page fetches them; if the daemon no longer keeps them,
+ * it marks the gap.
  */
 import type { EventView } from "../../api/types.ts";
 
@@ -61,7 +61,7 @@ export class Log {
     return new Log([...added, ...this.entries], from, this.high);
   }
 
-  /** Whether an event contradicts a loaded one: then it belongs to the log of another home, or of an older copy. */
+  /** Whether an event contradicts a loaded one, because the log was replaced by that of another home or by an older copy. */
   contradicts(event: EventView): boolean {
     if (event.seq > this.high) return false;
     const known = this.entries.findLast((it) => it.seq === event.seq);

@@ -54,7 +54,7 @@ export function EventsPage(_: { parts: string[] }) {
       </div>
       <Filters log={store.log.value} filter={filter} search={search} />
       {!store.isLoaded.value && store.error.value !== null && (
-        <Failed what="Couldn’t load the event log" error={store.error.value} again={store.again} />
+        <Failed what="Couldn’t load the event log" error={store.error.value} retry={store.retry} />
       )}
       {!store.isLoaded.value && store.error.value === null && <Loading what="Loading events…" />}
       {store.isLoaded.value && entries.length > 0 && (

@@ -24,7 +24,7 @@ export interface Store {
   error: Signal<unknown>;
   /** Whether older events are being loaded. */
   isFetching: Signal<boolean>;
-  again: () => void;
+  retry: () => void;
   older: () => void;
 }
 
@@ -34,7 +34,7 @@ async function ranged(params: Record<string, string | number | undefined>, signa
   return text.split("\n").filter(Boolean).map((line) => JSON.parse(line) as EventView);
 }
 
-/** Loads the end of the event log and keeps it up to date. Starts again when the filter changes. */
+/** Loads the end of the event log and keeps it up to date. Starts over when the filter changes. */
 export function useEventLog(filter: EventFilter): Store {
   const log = useSignal(new Log());
   const isLoaded = useSignal(false);
@@ -49,7 +49,7 @@ export function useEventLog(filter: EventFilter): Store {
     isLoaded,
     error,
     isFetching,
-    again: () => void (turn.value += 1),
+    retry: () => void (turn.value += 1),
     older: () => {
       isFetching.value = true;
       void updater.older(filter).finally(() => (isFetching.value = false));
@@ -115,7 +115,7 @@ class LogUpdater {
       this.#log.value = new Log([logReplaced(first.seq)], first.seq, first.seq - 1).with(events);
       return;
     }
-    // Some events were sent while the stream was disconnected.
+    // The daemon logged some events while the stream was disconnected.
     const isGap = log.high > 0 && first.seq > log.high + 1;
     const missed = isGap ? await ranged({ since: log.high, until: first.seq - 1 }, signal) : [];
     if (!signal.aborted) this.#log.value = log.with([...missed, ...events]);

@@ -33,7 +33,7 @@ interface Props {
   placeholder: string;
   /** Whether there is a conversation to continue, so that "new conversation" is an option. */
   hasConversation: boolean;
-  /** Returns the recipient; null if its fields are invalid, which they show themselves. */
+  /** Returns the recipient, or null if its fields are invalid. The fields show their own errors. */
   target: () => Pick<AskRequest, "member" | "agent" | "cwd" | "description" | "model" | "turns" | "permissions" | "args"> | null;
   asked: (session: SessionView, prompt: string) => void;
   /** Handles an error; returns whether it is shown elsewhere. */

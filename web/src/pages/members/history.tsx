@@ -68,6 +68,6 @@ function HistoryRow({ session, open }: { session: SessionView; open: (session: s
 }
 
 function took(session: SessionView): string {
-  if (session.started_at === null || session.ended_at === null) return "failed to start";
+  if (session.started_at === null || session.ended_at === null) return "did not start";
   return `took ${duration(Date.parse(session.ended_at) - Date.parse(session.started_at))}`;
 }

@@ -10,7 +10,7 @@ import { useMembers } from "./members.ts";
 import { LastVerdict, MemberState, agentText } from "./member-state.tsx";
 
 export function MemberList({ add, ask }: { add: () => void; ask: () => void }) {
-  const { value, error, again } = useMembers();
+  const { value, error, refetch } = useMembers();
   const members = value.value;
   return (
     <>
@@ -31,7 +31,7 @@ export function MemberList({ add, ask }: { add: () => void; ask: () => void }) {
       </div>
       {members === null ? (
         error.value ? (
-          <Failed what="Couldn’t load members" error={error.value} again={again} />
+          <Failed what="Couldn’t load members" error={error.value} retry={refetch} />
         ) : (
           <Loading what="Loading members…" />
         )

@@ -20,7 +20,7 @@ import { MemberState } from "./member-state.tsx";
 
 /** One member: a prompt form, live answers, and previous prompts. */
 export function Member({ name }: { name: string }) {
-  const { value, error, again } = useFetched<MemberView>(`/v1/members/${segment(name)}`, { when: affectsMembers });
+  const { value, error, refetch } = useFetched<MemberView>(`/v1/members/${segment(name)}`, { when: affectsMembers });
   const removing = useSignal(false);
   const member = value.value;
   const gone = error.value instanceof ApiError && error.value.status === 404;
@@ -48,7 +48,7 @@ export function Member({ name }: { name: string }) {
       ) : member ? (
         <MemberContent key={name} member={member} />
       ) : error.value ? (
-        <Failed what={`Couldn’t load ${name}`} error={error.value} again={again} />
+        <Failed what={`Couldn’t load ${name}`} error={error.value} retry={refetch} />
       ) : (
         <Loading what={`Loading ${name}…`} />
       )}
@@ -90,7 +90,7 @@ function MemberContent({ member }: { member: MemberView }) {
   );
 }
 
-/** Returns the prompts to show in full: live ones, and all that were live since the page was opened; newest first. */
+/** Returns the prompts to show in full, newest first: live ones, and those that were live since the page was opened. */
 function useShown(prompts: SessionView[], member: MemberView): { ids: string[]; add: (id: string) => void } {
   const opened = useSignal<readonly string[]>([]);
   const add = (id: string) => {

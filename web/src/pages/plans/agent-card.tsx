@@ -11,7 +11,7 @@ import { AGENT_LABELS, why } from "./labels.ts";
 export function AgentCard({ agent }: { agent: PlanAgentView }) {
   const session = agent.session === null ? undefined : sessions.value.find((it) => it.session === agent.session?.split("_")[0]);
   const failure = agent.state !== "succeeded" ? session?.judged?.verdict : undefined;
-  // Show the verdict only if it says more than the state.
+  // Show the verdict only if it differs from the state.
   const verdict = agent.verdict && agent.verdict !== agent.state ? agent.verdict : null;
   return (
     <li class={`card plan-agent ${agent.state}`} data-agent={agent.name}>

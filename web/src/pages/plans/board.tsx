@@ -22,7 +22,7 @@ import { isLive, notDone, PLAN_LABELS, progress } from "./labels.ts";
 /** One plan: its stages side by side, with a card for each agent. */
 export function PlanBoard({ id }: { id: string }) {
   const running = useSignal(true);
-  const { value, error, again } = useFetched<PlanView>(`/v1/plans/${segment(id)}`, {
+  const { value, error, refetch } = useFetched<PlanView>(`/v1/plans/${segment(id)}`, {
     when: affectsPlans,
     ...(running.value ? { every: POLL_MS } : {}),
   });
@@ -42,7 +42,7 @@ export function PlanBoard({ id }: { id: string }) {
             </p>
           </Empty>
         ) : error.value ? (
-          <Failed what="Couldn’t load the plan" error={error.value} again={again} />
+          <Failed what="Couldn’t load the plan" error={error.value} retry={refetch} />
         ) : (
           <Loading what="Loading plan…" />
         )}
@@ -71,8 +71,8 @@ export function PlanBoard({ id }: { id: string }) {
           <Stage key={stage.name} stage={stage} number={at + 1} />
         ))}
       </ol>
-      {open.value === "cancel" && <CancelPlan plan={plan} close={close} changed={again} />}
-      {open.value === "resume" && <ResumePlan plan={plan} close={close} changed={again} />}
+      {open.value === "cancel" && <CancelPlan plan={plan} close={close} changed={refetch} />}
+      {open.value === "resume" && <ResumePlan plan={plan} close={close} changed={refetch} />}
     </>
   );
 }

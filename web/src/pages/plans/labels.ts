@@ -45,7 +45,7 @@ export function progress(plan: PlanView): { done: number; of: number } {
   return { done: agents.filter(({ state }) => state === "succeeded").length, of: agents.length };
 }
 
-/** Returns the reason of an agent’s state, if it says more than the state and verdict. */
+/** Returns the reason for an agent’s state, unless it only repeats the verdict. */
 export function why(agent: PlanAgentView): string | null {
   const plain = agent.state === "failed" || agent.state === "skipped" || agent.state === "stopping";
   return plain && agent.why !== agent.verdict ? agent.why || null : null;

@@ -14,7 +14,7 @@ import { isLive, PLAN_LABELS, progress } from "./labels.ts";
 const EXAMPLE = "kennel plan run FILE";
 
 export function PlanList() {
-  const { value, error, again } = useFetched<PlanView[]>("/v1/plans", { when: affectsPlans, every: 5 * POLL_MS });
+  const { value, error, refetch } = useFetched<PlanView[]>("/v1/plans", { when: affectsPlans, every: 5 * POLL_MS });
   const plans = value.value && [...value.value].sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
   return (
     <>
@@ -24,7 +24,7 @@ export function PlanList() {
       </div>
       {plans === null ? (
         error.value ? (
-          <Failed what="Couldn’t load plans" error={error.value} again={again} />
+          <Failed what="Couldn’t load plans" error={error.value} retry={refetch} />
         ) : (
           <Loading what="Loading plans…" />
         )

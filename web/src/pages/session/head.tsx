@@ -124,13 +124,13 @@ function Facts({ session }: { session: SessionView }) {
 }
 
 /** At most this many other launches are linked. */
-const NAMED = 6;
+const MAX_LISTED = 6;
 
 function OtherLaunches({ session }: { session: SessionView }) {
   const others = Array.from({ length: session.launches }, (_, at) => at + 1).filter((attempt) => attempt !== session.attempt);
   return (
     <>
-      {others.slice(-NAMED).map((attempt) => (
+      {others.slice(-MAX_LISTED).map((attempt) => (
         <a
           key={attempt}
           aria-label={`Launch ${attempt}`}

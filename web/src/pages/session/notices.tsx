@@ -13,12 +13,12 @@ export function Notices({ session, inspected }: { session: SessionView; inspecte
     <div class="notices">
       {session.attempt < session.launches && (
         <Note tone="info">
-          This is launch {session.attempt}. The session was restarted: <a href={`/sessions/${segment(session.session)}`}>show the latest launch ({session.launches})</a>.
+          This is launch {session.attempt}. The session has a later launch: <a href={`/sessions/${segment(session.session)}`}>show the latest launch ({session.launches})</a>.
         </Note>
       )}
       {session.phase === "lost" && (
         <Note tone="bad">
-          <strong>Kennel can’t tell whether this session is still running,</strong> and keeps checking. If you are sure that it is gone, you can forget it:
+          <strong>Kennel doesn’t know whether this session is still running,</strong> and keeps checking. If you are sure that it is gone, you can forget it:
           it is then recorded as forgotten, not as ended.
         </Note>
       )}
@@ -57,7 +57,7 @@ export function Notices({ session, inspected }: { session: SessionView; inspecte
   );
 }
 
-/** Reasons of a deliberate stop: the exit status is then not a failure of the session. */
+/** Reasons of a deliberate stop, after which an exit status other than 0 is not a failure. */
 const STOPPED: ReadonlySet<string> = new Set(["stopped", "shutdown", "parent_ended", "client_gone"]);
 
 function Ended({ session, inspected }: { session: SessionView; inspected: InspectView }) {
@@ -73,7 +73,7 @@ function Ended({ session, inspected }: { session: SessionView; inspected: Inspec
         {session.exit && <strong class="foreign">{capital(exitText(session.exit))}</strong>}
         {reason && reason.kind !== "exited" && <span class="foreign">{session.exit ? ": " : ""}{reasonText(reason)}</span>}.{" "}
         {forgotten
-          ? "Its end was not seen."
+          ? "Kennel did not see it end."
           : stopRequested && reaped
             ? `All processes ended, and the pen was empty, ${duration(Date.parse(reaped.time) - Date.parse(stopRequested.time))} after the stop was requested.`
             : "All processes ended, and the pen is empty."}

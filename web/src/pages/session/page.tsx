@@ -39,7 +39,7 @@ function SessionByReference({ reference }: { reference: string }) {
     last.current = inspected.session;
     base.current = inspected.session.session;
   }
-  // Another session may take over the name, so continue with the id.
+  // Another session may take this name later, so continue with the id.
   const id = inspected?.session.session ?? null;
   useEffect(() => {
     if (id !== null && reference.split("_")[0] !== id && location.pathname === `/sessions/${segment(reference)}`) {
@@ -54,7 +54,7 @@ function SessionByReference({ reference }: { reference: string }) {
   const isListed = !!last.current && launches.value.has(last.current.id);
   const wasListed = useRef(false);
   useEffect(() => {
-    if (wasListed.current && !isListed) fetched.again();
+    if (wasListed.current && !isListed) fetched.refetch();
     wasListed.current = isListed;
   }, [isListed]);
   const error = fetched.error.value;
@@ -69,7 +69,7 @@ function SessionByReference({ reference }: { reference: string }) {
       {isGone ? (
         <Gone reference={reference} before={last.current} />
       ) : error !== null ? (
-        <Failed what="Couldn’t load this session" error={error} again={fetched.again} />
+        <Failed what="Couldn’t load this session" error={error} retry={fetched.refetch} />
       ) : (
         <Loading what="Loading session…" />
       )}

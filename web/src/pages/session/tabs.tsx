@@ -94,8 +94,8 @@ function LazyOutput({ session }: { session: SessionView }) {
     );
     return () => void (isShown = false);
   }, []);
-  // A newer version has other files, so retry by reloading the page.
-  if (error.value !== null) return <Failed what="Couldn’t load the output view" error={error.value} again={() => location.reload()} />;
+  // The files of a newer version have other names, so retry by reloading the page.
+  if (error.value !== null) return <Failed what="Couldn’t load the output view" error={error.value} retry={() => location.reload()} />;
   const Output = output.value;
   return Output ? <Output session={session} /> : <Loading what="Loading output…" />;
 }

@@ -24,7 +24,7 @@ type Open = { what: "new" } | { what: "prune" } | { what: "stop" | "remove"; ses
 export function SessionsPage(_: { parts: string[] }) {
   const open = useSignal<Open | null>(null);
   const close = () => void (open.value = null);
-  // The key also works before this browser’s scope is loaded.
+  // The shortcut also works before this browser’s scope is loaded.
   const startNew = () => void ((me.value === null || mayChange.value) && (open.value = { what: "new" }));
   useLayoutEffect(() => bindShortcuts({ keys: "n", what: "Start a new session", run: startNew }), []);
   return (

@@ -38,20 +38,20 @@ export function PruneDialog({ close }: { close: () => void }) {
     return () => closing.abort();
   }, [older.value, turn.value]);
 
-  const meant = preview.value ? toRemove(preview.value) : [];
-  // Remove only the sessions of the preview: others may have ended since.
+  const targets = preview.value ? toRemove(preview.value) : [];
+  // Remove only the sessions of the preview: others may have ended since then.
   const prune = async () => {
     if (isBusy.value || !preview.value) return;
     isBusy.value = true;
-    const kept = keptText(preview.value, meant);
-    const { done, refused } = removeSessions(meant);
+    const kept = keptText(preview.value, targets);
+    const { done, refused } = removeSessions(targets);
     await done;
     const [first] = refused.value;
-    showToast(first ? "warn" : "good", `${pluralize(meant.length - refused.value.length, "session")} removed`, first ? `${pluralize(refused.value.length, "session was", "sessions were")} not removed: ${errorText(first.error)}` : kept);
+    showToast(first ? "warn" : "good", `${pluralize(targets.length - refused.value.length, "session")} removed`, first ? `${pluralize(refused.value.length, "session was", "sessions were")} not removed: ${errorText(first.error)}` : kept);
     close();
   };
 
-  const count = meant.length;
+  const count = targets.length;
   return (
     <Dialog title="Prune sessions" close={close}>
       <p>Permanently deletes the records and output of ended sessions. Running sessions are not affected.</p>
@@ -71,13 +71,13 @@ export function PruneDialog({ close }: { close: () => void }) {
         </select>
       </div>
       {error.value ? (
-        <Failed what="Couldn’t load the preview" error={error.value} again={() => void (turn.value += 1)} />
+        <Failed what="Couldn’t load the preview" error={error.value} retry={() => void (turn.value += 1)} />
       ) : (
         <div role="status" class="prune-preview">
           {preview.value ? (
             <>
               <p>{count === 0 ? "No sessions to remove." : <><strong>{pluralize(count, "session")}</strong> will be removed.</>}</p>
-              <p class="muted small">{keptText(preview.value, meant)}</p>
+              <p class="muted small">{keptText(preview.value, targets)}</p>
             </>
           ) : (
             <p class="muted">Loading…</p>
@@ -94,7 +94,7 @@ export function PruneDialog({ close }: { close: () => void }) {
   );
 }
 
-/** Whether the session was started from a dashboard, which repeats its request only while it starts. */
+/** Whether a dashboard started the session. It repeats its request only during the start, so the key is no longer needed. */
 function isOurs({ spec }: SessionView): boolean {
   return spec.key?.startsWith(KEY_PREFIX) ?? false;
 }
@@ -106,9 +106,9 @@ function toRemove({ removed, with_keys }: PruneResponse): SessionView[] {
   return sessions.value.filter((session) => ids.has(session.session) || (held.has(session.session) && isOurs(session)));
 }
 
-function keptText(answer: PruneResponse, meant: readonly SessionView[]): string | null {
+function keptText(answer: PruneResponse, targets: readonly SessionView[]): string | null {
   const parts: string[] = [];
-  const keyed = answer.with_keys.filter((launch) => !meant.some(({ session }) => session === launch.split("_")[0])).length;
+  const keyed = answer.with_keys.filter((launch) => !targets.some(({ session }) => session === launch.split("_")[0])).length;
   if (answer.with_worktrees.length > 0) parts.push(`${pluralize(answer.with_worktrees.length, "session is", "sessions are")} kept because of a worktree with unmerged or uncommitted work.`);
   if (keyed > 0) parts.push(`${pluralize(keyed, "session is", "sessions are")} kept until the idempotency key expires (24 hours by default), so that clients can safely repeat their requests.`);
   return parts.join(" ") || null;

@@ -10,7 +10,7 @@ import { reasonText, displayName, programText } from "../../ui/labels.ts";
 import { toggle } from "./state.ts";
 import { Cpu, Memory } from "./usage-cells.tsx";
 
-/** No row has room for longer texts. */
+/** Longer texts do not fit into a row. */
 const LONGEST = 160;
 
 interface Props {
@@ -84,7 +84,7 @@ export class Row extends Component<Props> {
 function Name({ session }: { session: SessionView }) {
   const name = displayName(session);
   const command = programText(session);
-  const more = wrongWith(session) ?? (session.name && session.title ? session.title : name === command ? session.id : command);
+  const more = endReason(session) ?? (session.name && session.title ? session.title : name === command ? session.id : command);
   const isCode = more === command || more === session.id;
   return (
     <div role="gridcell" class="cell-name two">
@@ -98,8 +98,8 @@ function Name({ session }: { session: SessionView }) {
   );
 }
 
-/** Returns why it ended, if that says more than its state. */
-function wrongWith(session: SessionView): string | null {
+/** Returns why it ended; null if it succeeded, or if its state already shows the reason. */
+function endReason(session: SessionView): string | null {
   if (!isOver(session) || !session.reason) return null;
   if (session.judged) return session.judged.verdict.kind === "succeeded" ? null : session.judged.verdict.evidence || null;
   return /^(exited|stopped)$/.test(session.reason.kind) ? null : reasonText(session.reason);

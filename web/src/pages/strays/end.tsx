@@ -13,21 +13,21 @@ import { Failed, Loading } from "../../ui/states.tsx";
 export function EndStrays({ close, ended }: { close: () => void; ended: (result: StraysEnded) => void }) {
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
-  const meant = useSignal<readonly StrayView[] | null>(null);
+  const targets = useSignal<readonly StrayView[] | null>(null);
   const scanError = useSignal<unknown>(null);
   const scan = () => {
     scanError.value = null;
     void scanForStrays().then(() => {
-      if (failure.value === null) meant.value = strays.value;
+      if (failure.value === null) targets.value = strays.value;
       else scanError.value = failure.value;
     });
   };
   useEffect(scan, []);
-  const found = meant.value;
+  const found = targets.value;
   if (found === null) {
     return (
       <Dialog title="End strays?" close={close}>
-        {scanError.value === null ? <Loading what="Scanning…" /> : <Failed what="Couldn’t scan for strays" error={scanError.value} again={scan} />}
+        {scanError.value === null ? <Loading what="Scanning…" /> : <Failed what="Couldn’t scan for strays" error={scanError.value} retry={scan} />}
         <div class="actions">
           <Button onClick={close}>Cancel</Button>
         </div>

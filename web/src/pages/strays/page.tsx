@@ -56,7 +56,7 @@ export function StraysPage(_: { parts: string[] }) {
 function ScanResult() {
   if (scanState.value === "pending") return <Loading what="Scanning all processes…" />;
   if (scanState.value === "failed") {
-    return <Failed what="Couldn’t scan for strays" error={failure.value} again={() => void scanForStrays()} />;
+    return <Failed what="Couldn’t scan for strays" error={failure.value} retry={() => void scanForStrays()} />;
   }
   return (
     <>

@@ -5,9 +5,9 @@ import { Failed, Loading } from "../../ui/states.tsx";
 
 /** Loads and shows what would be lost with a worktree. */
 export function Losses({ session }: { session: string }) {
-  const { value, error, again } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(session)}/losses`);
+  const { value, error, refetch } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(session)}/losses`);
   if (value.value) return <LossesList losses={value.value.losses} />;
-  if (error.value !== null) return <Failed what="Couldn’t check for unmerged work" error={error.value} again={again} />;
+  if (error.value !== null) return <Failed what="Couldn’t check for unmerged work" error={error.value} retry={refetch} />;
   return <Loading what="Checking for unmerged work…" />;
 }
 

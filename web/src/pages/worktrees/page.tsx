@@ -23,7 +23,7 @@ const GROUPS: { state: WorktreeView["state"]; title: string; word: string }[] = 
 
 /** Lists the worktrees of sessions. */
 export function WorktreesPage(_: { parts: string[] }) {
-  const { value, error, again } = useFetched<WorktreesView>("/v1/worktrees", { when: matters, every: EVERY_MS });
+  const { value, error, refetch } = useFetched<WorktreesView>("/v1/worktrees", { when: matters, every: EVERY_MS });
   const removing = useSignal<WorktreeView | null>(null);
   const worktrees = value.value?.worktrees ?? null;
   return (
@@ -32,7 +32,7 @@ export function WorktreesPage(_: { parts: string[] }) {
         <h1>Worktrees</h1>
         {worktrees && worktrees.length > 0 && <span class="muted small">{pluralize(worktrees.length, "worktree")}</span>}
       </div>
-      {worktrees === null && error.value !== null && <Failed what="Couldn’t load worktrees" error={error.value} again={again} />}
+      {worktrees === null && error.value !== null && <Failed what="Couldn’t load worktrees" error={error.value} retry={refetch} />}
       {worktrees === null && error.value === null && <Loading what="Loading worktrees…" />}
       {worktrees !== null && error.value !== null && (
         <p class="note warn foreign" role="status">
@@ -64,7 +64,7 @@ export function WorktreesPage(_: { parts: string[] }) {
           worktree={removing.value}
           close={() => {
             removing.value = null;
-            again();
+            refetch();
           }}
         />
       )}

@@ -12,7 +12,7 @@ import { LossesList } from "./losses.tsx";
 
 /** Removes a worktree after a confirmation that lists what would be lost. */
 export function RemoveWorktree({ worktree, close }: { worktree: WorktreeView; close: () => void }) {
-  const { value, error, again } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(worktree.session)}/losses`);
+  const { value, error, refetch } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(worktree.session)}/losses`);
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
   const losses = value.value?.losses ?? null;
@@ -30,7 +30,7 @@ export function RemoveWorktree({ worktree, close }: { worktree: WorktreeView; cl
       wrong.value = failed;
       busy.value = false;
       if (failed instanceof LossesChanged) value.value = failed.now;
-      else again();
+      else refetch();
     }
   };
   return (
@@ -40,7 +40,7 @@ export function RemoveWorktree({ worktree, close }: { worktree: WorktreeView; cl
         if Kennel created it.
       </p>
       {losses === null && error.value === null && <Loading what="Checking for unmerged work…" />}
-      {losses === null && error.value !== null && <Failed what="Couldn’t check for unmerged work" error={error.value} again={again} />}
+      {losses === null && error.value !== null && <Failed what="Couldn’t check for unmerged work" error={error.value} retry={refetch} />}
       {losses !== null && (
         <>
           {isLossy && <h3>This will be permanently lost</h3>}

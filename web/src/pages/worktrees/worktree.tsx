@@ -38,7 +38,7 @@ export function Worktree({ worktree, remove }: { worktree: WorktreeView; remove:
           )}
         </div>
         {isKept && (
-          <div class="row wrap deeds">
+          <div class="row wrap worktree-actions">
             <Button expanded={shown.value} label={`Show unmerged work of ${session}`} onClick={() => void (shown.value = !shown.value)}>
               Show unmerged work
             </Button>

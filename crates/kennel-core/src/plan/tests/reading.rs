@@ -67,7 +67,7 @@ name = "two"
     assert_eq!(plan.timeout, Some(Duration::from_secs(5400)));
     assert_eq!(plan.inputs[&Name::parse("topic").unwrap()].default.as_deref(), Some("x"));
     assert_eq!(plan.inputs[&Name::parse("must").unwrap()], InputSpec::default());
-    let places: Vec<_> = plan.agents().map(|(it, agent)| it.place(agent).to_string()).collect();
+    let places: Vec<_> = plan.agents().map(|(it, agent)| it.path_of(agent).to_string()).collect();
     assert_eq!(places, ["one.a", "one.b", "two.a"]);
     let (stage, agents) = (&plan.stages[0], &plan.stages[0].agents);
     assert_eq!((stage.need, stage.stop_rest), (Some(1), true));
@@ -347,8 +347,9 @@ proptest::proptest! {
 fn an_unknown_field_is_refused_in_every_part_of_a_plan() {
     let spec = crate::plan::parse(&format!("{}[inputs]\nx = {{}}\n", with(""))).expect("a plan");
     let whole = serde_json::to_value(&spec).expect("JSON");
-    let read =
-        |value| PlanSpec::asked::<serde_json::Value>(value).map_err(|error| error.to_string());
+    let read = |value| {
+        PlanSpec::from_request::<serde_json::Value>(value).map_err(|error| error.to_string())
+    };
     assert_eq!(read(whole.clone()), Ok(spec.clone()));
     for part in ["", "/inputs/x", "/stages/0", "/stages/0/agents/0"] {
         let mut wrong = whole.clone();

@@ -111,7 +111,7 @@ fn restart(home: &HomeDir, args: &ListenArgs) -> Result<u8, CommandError> {
                 print(&running(&next.view()?))?;
                 return Ok(0);
             }
-            Err(error) if !error.is_gone_or_leaving() => return Err(error.into()),
+            Err(error) if !error.is_gone_or_shutting_down() => return Err(error.into()),
             Ok(_) | Err(_) => {}
         }
         if !retry.another() {

@@ -55,7 +55,7 @@ export function Actions({ session }: { session: SessionView }) {
         </div>
       )}
       {open.value === "stop" && <StopDialog sessions={[session]} close={close} />}
-      {open.value === "now" && <StopDialog sessions={[session]} close={close} first={{ kind: "now" }} />}
+      {open.value === "now" && <StopDialog sessions={[session]} close={close} initialGrace={{ kind: "now" }} />}
       {open.value === "signal" && <SignalDialog session={session} close={close} />}
       {open.value === "resume" && <ResumeDialog session={session} close={close} />}
       {open.value === "forget" && <ForgetDialog session={session} close={close} />}

@@ -12,10 +12,10 @@ export function isLatest(session: SessionView): boolean {
 export function mayResume(session: SessionView): May {
   if (!isOver(session)) return null;
   const { agent } = session.spec;
-  if (agent?.interactive) return { no: "A chat can’t be restarted: start a new one" };
+  if (agent?.interactive) return { no: "A chat can’t be resumed: start a new one" };
   if (agent) return { no: "Prompts are not stored, so this can’t be repeated: send the prompt again" };
   if (session.started_by === "terminal") return { no: "This session was started in a terminal, not by Kennel" };
-  if (session.reason?.kind === "forgotten") return { no: "This session was forgotten before its end was seen: start a new one" };
+  if (session.reason?.kind === "forgotten") return { no: "This session was forgotten, and its processes may still run: start a new one" };
   return "yes";
 }
 

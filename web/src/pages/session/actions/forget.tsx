@@ -34,7 +34,7 @@ export function ForgetDialog({ session: shown, close }: { session: SessionView; 
     <Dialog title={isLost ? `Forget ${nameWithId(session)}?` : `Release ${nameWithId(session)}?`} close={close}>
       {isLost ? (
         <p>
-          Kennel can’t tell whether it is still running. Forget it only if you are sure that it is gone. It is recorded as forgotten, not as ended,
+          Kennel doesn’t know whether it is still running. Forget it only if you are sure that it is gone. It is recorded as forgotten, not as ended,
           and Kennel will not end processes that are still running.
         </p>
       ) : (

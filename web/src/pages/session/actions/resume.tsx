@@ -15,7 +15,7 @@ import { showToast } from "../../../ui/toast.tsx";
 import { nameWithId } from "../../../ui/labels.ts";
 import { ActionError } from "./action-error.tsx";
 
-/** Restarts an ended session. */
+/** Launches an ended session again. */
 export function ResumeDialog({ session: shown, close }: { session: SessionView; close: () => void }) {
   const session = useRef(shown).current;
   const text = useSignal("");
@@ -34,7 +34,7 @@ export function ResumeDialog({ session: shown, close }: { session: SessionView; 
     try {
       const launched = await post<SessionView>(`/v1/sessions/${segment(session.session)}/resume`, request);
       refresh(launched.id);
-      showToast("good", `${launched.phase === "queued" ? "Queued" : "Restarted"} (launch ${launched.attempt})`);
+      showToast("good", `${launched.phase === "queued" ? "Queued" : "Resumed"} (launch ${launched.attempt})`);
       close();
       go(`/sessions/${segment(launched.session)}`);
     } catch (error) {
@@ -43,7 +43,7 @@ export function ResumeDialog({ session: shown, close }: { session: SessionView; 
     }
   };
   return (
-    <Dialog title={`Restart ${nameWithId(session)}?`} close={close}>
+    <Dialog title={`Resume ${nameWithId(session)}?`} close={close}>
       <form class="stack" onSubmit={resume}>
         <p>
           Runs the same command in the same folder as launch {session.launches + 1}. The session keeps its ID, name and settings. Earlier output
@@ -60,11 +60,11 @@ export function ResumeDialog({ session: shown, close }: { session: SessionView; 
         <p class="muted small">
           To use your shell’s environment: <code>kennel resume {session.name ?? session.session}</code>
         </p>
-        <ActionError what="Couldn’t restart the session" error={wrong.value} />
+        <ActionError what="Couldn’t resume the session" error={wrong.value} />
         <div class="actions">
           <Button onClick={close}>Cancel</Button>
           <Button type="submit" kind="primary" icon="play" disabled={busy.value || envError !== null}>
-            Restart
+            Resume
           </Button>
         </div>
       </form>

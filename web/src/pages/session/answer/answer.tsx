@@ -17,12 +17,12 @@ export function Answer({ session }: { session: SessionView }) {
 }
 
 function RecordedAnswer({ session }: { session: SessionView }) {
-  const { value, error, again } = useFetched<AnswerView>(`/v1/sessions/${segment(launchReference(session.id))}/answer`, {
+  const { value, error, refetch } = useFetched<AnswerView>(`/v1/sessions/${segment(launchReference(session.id))}/answer`, {
     when: (event) => event.kind === "judged",
   });
   const answer = value.value;
   if (!answer) {
-    return error.value ? <Failed what="Couldn’t load the answer" error={error.value} again={again} /> : <Loading what="Loading answer…" />;
+    return error.value ? <Failed what="Couldn’t load the answer" error={error.value} retry={refetch} /> : <Loading what="Loading answer…" />;
   }
   return (
     <section class="card" aria-labelledby="answer-title">

@@ -13,7 +13,7 @@ export interface End {
 /** `The session has ended: exited with code 3.` */
 export function outcome(end: End | null): string {
   if (!end) return "The session was removed.";
-  const exit = end.exit ? exitText(end.exit) : "failed to start";
+  const exit = end.exit ? exitText(end.exit) : "did not start";
   const reason = end.reason && end.reason.kind !== "exited" ? `, ${reasonText(end.reason)}` : "";
   return `The session has ended: ${exit}${reason}.`;
 }

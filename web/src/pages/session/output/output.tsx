@@ -59,7 +59,7 @@ function LazyTerminal({ session }: { session: SessionView }) {
     );
     return () => void (current = false);
   }, []);
-  if (error.value) return <Failed what="Couldn’t load the terminal" error={error.value} again={() => location.reload()} />;
+  if (error.value) return <Failed what="Couldn’t load the terminal" error={error.value} retry={() => location.reload()} />;
   const View = loaded.value;
   return View ? <View session={session} /> : <Loading what="Loading terminal…" />;
 }

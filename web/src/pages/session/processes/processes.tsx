@@ -38,7 +38,7 @@ export function Processes({ session, inspected }: { session: SessionView; inspec
   );
 }
 
-/** Has a fixed height, so that nothing below it moves. */
+/** Lists processes that have just ended. It has a fixed height, so that nothing below it moves. */
 function JustEnded({ processes }: { processes: ProcessView[] }) {
   return (
     <div class="vanished tiny muted">
@@ -115,7 +115,7 @@ function TreeView(props: { shown: (folded: ReadonlySet<string>) => Line[]; agent
   };
   return (
     <ul class="process-tree" role="tree" aria-label="Processes in the pen" ref={list} onKeyDown={press}>
-      {shown.map((line, place) => (
+      {shown.map((line, index) => (
         <li
           key={line.key}
           role="treeitem"
@@ -124,11 +124,11 @@ function TreeView(props: { shown: (folded: ReadonlySet<string>) => Line[]; agent
           class={line.process && props.recent.appeared.has(line.process.pid) ? "new" : undefined}
           style={{ "--level": line.level - 1 }}
           aria-level={line.level}
-          aria-posinset={line.place}
+          aria-posinset={line.position}
           aria-setsize={line.of}
           aria-expanded={line.children > 0 ? line.isOpen : undefined}
-          aria-selected={place === at}
-          tabIndex={place === at ? 0 : -1}
+          aria-selected={index === at}
+          tabIndex={index === at ? 0 : -1}
           onFocus={() => void (chosen.value = line.key)}
           onClick={(event) => {
             if ((event.target as Element).closest(".twisty")) fold(line.key, line.isOpen);

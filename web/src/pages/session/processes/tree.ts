@@ -51,7 +51,7 @@ export interface Line {
   children: number;
   isOpen: boolean;
   /** Its position among its siblings, from 1, and their number. */
-  place: number;
+  position: number;
   of: number;
 }
 
@@ -60,10 +60,10 @@ export const REPARENTED = "reparented";
 /** Returns the visible lines from top to bottom. */
 export function lines(tree: Tree, folded: ReadonlySet<string>): Line[] {
   const shown: Line[] = [];
-  const add = (branch: Branch, level: number, above: string | null, place: number, of: number) => {
+  const add = (branch: Branch, level: number, above: string | null, position: number, of: number) => {
     const key = String(branch.process.pid);
     const isOpen = !folded.has(key);
-    shown.push({ key, level, above, process: branch.process, children: branch.children.length, isOpen, place, of });
+    shown.push({ key, level, above, process: branch.process, children: branch.children.length, isOpen, position, of });
     if (isOpen) branch.children.forEach((child, at) => add(child, level + 1, key, at + 1, branch.children.length));
   };
   const top = (tree.agent ? 1 : 0) + (tree.reparented.length > 0 ? 1 : 0);
@@ -71,7 +71,7 @@ export function lines(tree: Tree, folded: ReadonlySet<string>): Line[] {
   if (tree.reparented.length > 0) {
     const isOpen = !folded.has(REPARENTED);
     const children = tree.reparented.length;
-    shown.push({ key: REPARENTED, level: 1, above: null, process: null, children, isOpen, place: top, of: top });
+    shown.push({ key: REPARENTED, level: 1, above: null, process: null, children, isOpen, position: top, of: top });
     if (isOpen) tree.reparented.forEach((branch, at) => add(branch, 2, REPARENTED, at + 1, children));
   }
   return shown;
@@ -90,7 +90,7 @@ const STATES: Record<string, string> = {
   T: "stopped",
   t: "traced",
   Z: "zombie",
-  X: "gone",
+  X: "dead",
   I: "idle",
 };
 

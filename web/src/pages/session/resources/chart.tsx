@@ -13,7 +13,7 @@ const WHOLE = [1, 2, 5].flatMap((step) => [1, 10, 100, 1000].map((by) => step * 
 interface Props {
   series: Series;
   /** Formats a value for the axis. */
-  word: (value: number) => string;
+  format: (value: number) => string;
   /** The name of a theme colour. */
   color: string;
   /** Whether the axis has only whole numbers. */
@@ -21,30 +21,30 @@ interface Props {
 }
 
 /** A line chart over time. It is decorative: the values are also shown as text. */
-export function Chart({ series, word, color, whole }: Props) {
-  const place = useRef<HTMLDivElement>(null);
+export function Chart({ series, format, color, whole }: Props) {
+  const container = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const theme = shownTheme.value;
   useEffect(() => {
-    const element = place.current;
+    const element = container.current;
     if (!element) return;
-    const made = new uPlot(options(element, { word, color, whole: whole ?? false }), [series.times, series.values], element);
-    plot.current = made;
+    const chart = new uPlot(options(element, { format, color, whole: whole ?? false }), [series.times, series.values], element);
+    plot.current = chart;
     const resized = new ResizeObserver(() => {
-      if (element.clientWidth > 0 && element.clientWidth !== made.width) made.setSize({ width: element.clientWidth, height: HEIGHT });
+      if (element.clientWidth > 0 && element.clientWidth !== chart.width) chart.setSize({ width: element.clientWidth, height: HEIGHT });
     });
     resized.observe(element);
     return () => {
       resized.disconnect();
-      made.destroy();
+      chart.destroy();
       plot.current = null;
     };
   }, [theme]);
   useEffect(() => plot.current?.setData([series.times, series.values]), [series.times.length, series.times.at(-1)]);
-  return <div class="chart" ref={place} aria-hidden="true" />;
+  return <div class="chart" ref={container} aria-hidden="true" />;
 }
 
-function options(element: HTMLElement, { word, color, whole }: { word: (value: number) => string; color: string; whole: boolean }): uPlot.Options {
+function options(element: HTMLElement, { format, color, whole }: { format: (value: number) => string; color: string; whole: boolean }): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const token = (name: string) => style.getPropertyValue(`--${name}`).trim();
   const [line, muted] = [token("line"), token("muted")];
@@ -60,7 +60,7 @@ function options(element: HTMLElement, { word, color, whole }: { word: (value: n
     scales: { y: { range: (_, __, highest) => [0, Math.max(whole ? 2 : 1, (highest ?? 0) * 1.15)] } },
     axes: [
       { ...axis, size: 22, space: 70, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toLocaleTimeString("en-GB")) },
-      { ...axis, size: 62, space: 26, ...(whole ? { incrs: WHOLE } : {}), values: (_, ticks) => ticks.map((tick) => word(tick)) },
+      { ...axis, size: 62, space: 26, ...(whole ? { incrs: WHOLE } : {}), values: (_, ticks) => ticks.map((tick) => format(tick)) },
     ],
     series: [{}, { stroke: token(color), width: 1.6, fill: `color-mix(in srgb, ${token(color)} 14%, transparent)`, points: { show: false }, spanGaps: false }],
   };

@@ -7,7 +7,7 @@ import { bytes } from "../../../ui/format.ts";
 import { column, cpuPercent, type Series, summary } from "./samples.ts";
 import type { Watched } from "./watch.ts";
 
-type ChartPart = ComponentType<{ series: Series; word: (value: number) => string; color: string; whole?: boolean }>;
+type ChartPart = ComponentType<{ series: Series; format: (value: number) => string; color: string; whole?: boolean }>;
 
 const percent = (value: number) => `${value < 10 && value > 0 ? value.toFixed(1) : Math.round(value)} %`;
 const number = (value: number) => String(Math.round(value));
@@ -38,9 +38,9 @@ export function Resources({ session, watched }: { session: SessionView; watched:
         <p class="body muted small">{emptyText(session, watched)}</p>
       ) : (
         <div class="body stack">
-          <Measure title="CPU" chart={chart.value} series={cpuPercent(samples)} word={percent} color="info" isOver={isOver} />
-          <Measure title="Memory" chart={chart.value} series={column(samples, "memory_bytes")} word={bytes} color="accent" isOver={isOver} />
-          <Measure title="Processes" chart={chart.value} series={column(samples, "processes")} word={number} color="warn" whole isOver={isOver} />
+          <Measure title="CPU" chart={chart.value} series={cpuPercent(samples)} format={percent} color="info" isOver={isOver} />
+          <Measure title="Memory" chart={chart.value} series={column(samples, "memory_bytes")} format={bytes} color="accent" isOver={isOver} />
+          <Measure title="Processes" chart={chart.value} series={column(samples, "processes")} format={number} color="warn" whole isOver={isOver} />
         </div>
       )}
       {watched.trouble.value && <p class="pen-line warn-text foreign">{watched.trouble.value}</p>}
@@ -54,7 +54,7 @@ function emptyText(session: SessionView, watched: Watched): string {
   return session.phase === "running" ? "Measuring…" : "Not running yet.";
 }
 
-function Measure(props: { title: string; chart: ChartPart | null; series: Series; word: (value: number) => string; color: string; whole?: boolean; isOver: boolean }) {
+function Measure(props: { title: string; chart: ChartPart | null; series: Series; format: (value: number) => string; color: string; whole?: boolean; isOver: boolean }) {
   const { last, highest } = summary(props.series);
   const Chart = props.chart;
   return (
@@ -62,12 +62,12 @@ function Measure(props: { title: string; chart: ChartPart | null; series: Series
       <div class="row">
         <h3 class="grow">{props.title}</h3>
         <span class="small" data-measure={props.title}>
-          <span class="muted">{props.isOver ? "last" : "now"}</span> {last === null ? "–" : props.word(last)} <span class="muted">peak</span>{" "}
-          {highest === null ? "–" : props.word(highest)}
+          <span class="muted">{props.isOver ? "last" : "now"}</span> {last === null ? "–" : props.format(last)} <span class="muted">peak</span>{" "}
+          {highest === null ? "–" : props.format(highest)}
         </span>
       </div>
       {Chart && props.series.times.length > 1 && (
-        <Chart series={props.series} word={props.word} color={props.color} whole={props.whole ?? false} />
+        <Chart series={props.series} format={props.format} color={props.color} whole={props.whole ?? false} />
       )}
     </div>
   );

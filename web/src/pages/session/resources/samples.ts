@@ -29,7 +29,7 @@ export function cpuPercent(samples: readonly Sample[]): Series {
     const before = samples[at - 1];
     if (!before) return null;
     const used = sample.cpu_ms - before.cpu_ms;
-    // A new launch starts at 0 again.
+    // The CPU time of a new launch starts at 0.
     return used < 0 ? null : (100 * used) / (sample.at_ms - before.at_ms);
   });
   return { times: samples.map((sample) => sample.at_ms / 1000), values };

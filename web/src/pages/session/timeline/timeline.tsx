@@ -46,9 +46,9 @@ function OtherLaunch({ launch }: { launch: SessionView }) {
 }
 
 function LaunchEvents({ launch }: { launch: SessionView }) {
-  const { value, error, again } = useFetched<InspectView>(`/v1/sessions/${segment(launchReference(launch.id))}/inspect`);
+  const { value, error, refetch } = useFetched<InspectView>(`/v1/sessions/${segment(launchReference(launch.id))}/inspect`);
   if (value.value) return <EventList events={value.value.timeline} isLive={!launch.ended_at} />;
-  if (error.value) return <Failed what="Couldn’t load the events" error={error.value} again={again} />;
+  if (error.value) return <Failed what="Couldn’t load the events" error={error.value} retry={refetch} />;
   return <Loading what="Loading…" />;
 }
 

@@ -12,7 +12,7 @@ import { ActionError } from "../actions/action-error.tsx";
 
 /** Removes a kept worktree after a confirmation that lists what would be lost. */
 export function RemoveWorktree({ worktree, close, done }: { worktree: WorktreeView; close: () => void; done: () => void }) {
-  const { value, error, again } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(worktree.session)}/losses`);
+  const { value, error, refetch } = useFetched<WorktreeLosses>(`/v1/worktrees/${segment(worktree.session)}/losses`);
   const busy = useSignal(false);
   const wrong = useSignal<unknown>(null);
   const losses = value.value?.losses;
@@ -35,9 +35,9 @@ export function RemoveWorktree({ worktree, close, done }: { worktree: WorktreeVi
   return (
     <Dialog title="Remove worktree?" close={close}>
       <p>
-        <code class="foreign">{worktree.path}</code> and its branch <code class="foreign">{worktree.branch}</code> will be deleted.
+        <code class="foreign">{worktree.path}</code> will be deleted. Its branch <code class="foreign">{worktree.branch}</code> is deleted, too, if Kennel created it.
       </p>
-      {losses ? <Losses losses={losses} /> : error.value ? <Failed what="Couldn’t check for unmerged work" error={error.value} again={again} /> : <Loading what="Checking for unmerged work…" />}
+      {losses ? <Losses losses={losses} /> : error.value ? <Failed what="Couldn’t check for unmerged work" error={error.value} retry={refetch} /> : <Loading what="Checking for unmerged work…" />}
       <ActionError what="Couldn’t remove the worktree" error={wrong.value} />
       <div class="actions">
         <Button onClick={close}>Cancel</Button>

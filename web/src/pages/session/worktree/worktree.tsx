@@ -21,7 +21,7 @@ const STATES: Record<WorktreeView["state"], { word: string; tone: Tone }> = {
 export function Worktree({ session }: { session: SessionView }) {
   const spec = session.spec.worktree;
   const removing = useSignal(false);
-  const { value, error, again } = useFetched<WorktreesView>("/v1/worktrees", { when: (event) => event.session?.split("_")[0] === session.session });
+  const { value, error, refetch } = useFetched<WorktreesView>("/v1/worktrees", { when: (event) => event.session?.split("_")[0] === session.session });
   if (!spec) return null;
   // All launches share one worktree.
   const current = value.value?.worktrees.find((it) => it.session.split("_")[0] === session.session && it.path === spec.path) ?? null;
@@ -37,7 +37,7 @@ export function Worktree({ session }: { session: SessionView }) {
           </Button>
         )}
       </header>
-      {error.value !== null && !value.value && <Failed what="Couldn’t load the worktree" error={error.value} again={again} />}
+      {error.value !== null && !value.value && <Failed what="Couldn’t load the worktree" error={error.value} retry={refetch} />}
       {current?.kept_because && (
         <p class="body foreign">
           Kept: <strong>{current.kept_because}</strong>. Merge or push its branch, or remove it.
@@ -78,7 +78,7 @@ export function Worktree({ session }: { session: SessionView }) {
           </>
         )}
       </dl>
-      {removing.value && current && <RemoveWorktree worktree={current} close={() => void (removing.value = false)} done={again} />}
+      {removing.value && current && <RemoveWorktree worktree={current} close={() => void (removing.value = false)} done={refetch} />}
     </section>
   );
 }

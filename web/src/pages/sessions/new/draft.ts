@@ -141,8 +141,8 @@ function agent(draft: Draft, name: string, wrong: FieldErrors): Partial<AskReque
 }
 
 function cutOnce(text: string, at: string): [string, string] {
-  const place = text.indexOf(at);
-  return place < 0 ? [text, ""] : [text.slice(0, place), text.slice(place + at.length)];
+  const position = text.indexOf(at);
+  return position < 0 ? [text, ""] : [text.slice(0, position), text.slice(position + at.length)];
 }
 
 /** Returns the field that an error of the daemon is about. */

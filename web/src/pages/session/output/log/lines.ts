@@ -34,7 +34,7 @@ export interface Gap {
 
 export type Item = Line | Gap;
 
-/** Longer lines are split, so that a line of a gigabyte can’t break the page. */
+/** Longer lines are split, so that a line of a gigabyte can’t freeze the page. */
 export const MAX_LENGTH = 32 * 1024;
 
 export class Lines {
@@ -57,7 +57,7 @@ export class Lines {
       this.#end(whole, false);
       this.#cut = false;
       this.#within.clear();
-      // The daemon drops the oldest output, so everything before the gap is gone, too.
+      // The daemon drops the oldest output, so everything before the gap is missing, too.
       const lost = record.why === "dropped" && record.lost !== null ? record.offset + record.lost : record.lost;
       whole.push({ kind: "gap", offset: record.offset, next: record.offset + (record.lost ?? 0), lost, text: record.text });
       return whole;
@@ -135,7 +135,7 @@ function* pieces(record: OutputRecord): Generator<{ text: string; length: number
   }
 }
 
-/** Returns the items of a part. If it is `cut`, starting in the middle of a line, that line is left out when another follows. */
+/** Returns the items of a part. If it is `cut` (it starts in the middle of a line), leaves that line out when another follows. */
 export function itemsOf(records: readonly (OutputRecord | GapRecord)[], cut: boolean, lines: Lines = new Lines(PLAIN, cut)): Item[] {
   const items = records.flatMap((record) => lines.push(record));
   if (!cut) return items;

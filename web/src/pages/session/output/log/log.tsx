@@ -139,7 +139,7 @@ export function Log({ session }: { session: SessionView }) {
 function Body({ log, children }: { log: Window; children: preact.ComponentChildren }) {
   const isEmpty = log.items.value.length === 0 && !log.open.value;
   if (isEmpty && log.state.value === "failed") {
-    return <Failed what="Couldn’t load the output" error={log.error.value} again={() => void log.toEnd()} />;
+    return <Failed what="Couldn’t load the output" error={log.error.value} retry={() => void log.toEnd()} />;
   }
   if (isEmpty && log.state.value === "loading") return <Loading what="Loading output…" />;
   return (

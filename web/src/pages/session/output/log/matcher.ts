@@ -39,7 +39,7 @@ export class Matcher {
     return text.toLowerCase().includes(this.#needle);
   }
 
-  /** With control sequences inside, each line must be checked on its own. */
+  /** Whether a line of the text may match. Control sequences can split a match, so then each line must be checked. */
   #mayBeIn(text: string): boolean {
     return text.includes("\x1b") || this.#isIn(text);
   }

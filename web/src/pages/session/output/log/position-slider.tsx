@@ -19,7 +19,7 @@ export function PositionSlider({ log, offset }: { log: Window; offset: number })
     timer.current = setTimeout(() => void (step >= STEPS ? log.toEnd() : log.to(Math.floor(start + (step * size) / STEPS))), SETTLE_MS);
   };
   return (
-    <div class="log-place small muted">
+    <div class="log-position small muted">
       <span>{bytes(Math.max(0, offset - start))}</span>
       <input
         type="range"

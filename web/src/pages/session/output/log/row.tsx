@@ -15,7 +15,7 @@ interface Props {
   isFound: boolean;
 }
 
-/** A line of the log. There are many, so it renders only if something changed. */
+/** A line of the log. There are many, so a row renders only if something changed. */
 export class Row extends Component<Props, { isWhole: boolean }> {
   override state = { isWhole: false };
 

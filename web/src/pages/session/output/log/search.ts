@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 
-import type { SearchNews, SearchRequest } from "./search.worker.ts";
+import type { SearchUpdate, SearchRequest } from "./search.worker.ts";
 
 /** A search through the whole output. */
 export class Search {
@@ -17,7 +17,7 @@ export class Search {
 
   #worker: Worker | null = null;
 
-  /** Starts a new search. Calls `show` with the first match at or after `near`, or with the first of all. */
+  /** Starts a new search. Calls `show` with the first match at or after `near`, or with the first match of all. */
   begin(request: SearchRequest, near: number, show: (offset: number) => void): void {
     this.stop();
     this.text.value = request.text;
@@ -29,7 +29,7 @@ export class Search {
     const worker = new Worker(new URL("./search.worker.ts", import.meta.url), { type: "module" });
     this.#worker = worker;
     this.isRunning.value = true;
-    worker.onmessage = ({ data }: MessageEvent<SearchNews>) => {
+    worker.onmessage = ({ data }: MessageEvent<SearchUpdate>) => {
       if (this.#worker !== worker) return;
       if (data.hits.length > 0) this.hits.value = [...this.hits.value, ...data.hits];
       this.progress.value = request.end > request.start ? (data.at - request.start) / (request.end - request.start) : 1;

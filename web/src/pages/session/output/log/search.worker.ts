@@ -10,7 +10,7 @@ export interface SearchRequest {
   end: number;
 }
 
-export interface SearchNews {
+export interface SearchUpdate {
   /** The offsets of more matching lines. */
   hits: number[];
   /** The offset up to which the output was searched. */
@@ -39,8 +39,8 @@ async function search({ launch, text, start, end }: SearchRequest): Promise<void
   send({ hits: count < MAX_HITS ? matcher.rest() : [], at, done: true, error: null });
 }
 
-function send(news: SearchNews): void {
-  postMessage(news);
+function send(update: SearchUpdate): void {
+  postMessage(update);
 }
 
 addEventListener("message", (event: MessageEvent<SearchRequest>) => {

@@ -8,10 +8,10 @@ import type { Window } from "./window.ts";
 const NEAR = 2;
 /** The height of the navigation bar on phones, with some margin. */
 const BAR = 80;
-/** How long after a gesture a scroll event counts as the user’s: wheels keep scrolling. */
+/** Scroll events within this time after a gesture are attributed to the user: scrolling has momentum. */
 const GESTURE_MS = 1500;
-/** Within this many pixels of the end counts as the end. */
-const CLOSE = 6;
+/** A scroll position within this many pixels of the end counts as the end. */
+const END_TOLERANCE = 6;
 
 interface Props {
   log: Window;
@@ -50,12 +50,12 @@ export function Viewport({ log, needle, found, wrap, times, onPosition, element 
   const onScroll = () => {
     const view = element.current;
     if (!view) return;
-    const atEnd = view.scrollHeight - view.scrollTop - view.clientHeight <= CLOSE;
+    const atEnd = view.scrollHeight - view.scrollTop - view.clientHeight <= END_TOLERANCE;
     if (atEnd && !log.hasNewer.value) {
       log.following.value = true;
       log.unseen.value = 0;
     } else if (!atEnd && view.scrollTop < top.current && performance.now() - gesture.current < GESTURE_MS) {
-      // (A shorter log scrolls up as well, but without a gesture.)
+      // When lines are dropped, the view scrolls up as well, but without a gesture.
       log.following.value = false;
     }
     update();

@@ -1,5 +1,5 @@
 /**
- * A window on the output: a range of loaded lines, however large the whole output is.
+ * A window on the output: a range of loaded lines, limited in size no matter how large the whole output is.
  *
  * ```text
  *   start ───── dropped ─────┬── older() ──┬─ items ─┬── newer() ──┬─ end
@@ -16,10 +16,10 @@ import { bounds, endOf, type GapRecord, outputPath, type OutputRecord, part, typ
 
 /** How many bytes are fetched at once. */
 const SPAN = 128 * 1024;
-/** How many lines are added at once, and how many are held at most. */
+/** How many lines are added at once, and the maximum number of loaded lines. */
 const STEP = 800;
 const MAX_LINES = 2400;
-/** How many characters are held at most. */
+/** The maximum number of loaded characters. */
 const MAX_TEXT = 2 << 20;
 /** When more than this arrives at once, only the newest output is shown. */
 const FLOOD = 1 << 20;
@@ -148,7 +148,7 @@ export class Window {
       const last = this.items.value.at(-1);
       const lines = new Lines(undefined, last?.kind === "line" && last.isUnfinished);
       const items = got.records.flatMap((record) => lines.push(record));
-      // If one line is longer than the whole part, take what there is.
+      // If one line is longer than the whole part, take the part of it that was loaded.
       const whole = items.length === 0 && lines.open && endOf(got.records) === from + SPAN ? [lines.open] : items;
       const added = whole.slice(0, STEP);
       const kept = fitting([...this.items.value].reverse(), MAX_LINES - added.length, MAX_TEXT - size(added)).reverse();

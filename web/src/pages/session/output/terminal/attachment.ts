@@ -23,9 +23,9 @@ export interface Size {
 }
 
 export interface AttachmentHandlers {
-  /** New output; `isPast` if it only redraws earlier output. Call `drawn` when it is drawn. */
+  /** New output; `isPast` if it only redraws earlier output. The handler calls `drawn` when it is drawn. */
   bytes(bytes: Uint8Array, isPast: boolean, drawn: () => void): void;
-  /** Clear the screen: output is replayed. */
+  /** The screen must be cleared, because output is replayed. */
   reset(): void;
   stateChanged(state: AttachmentState): void;
   /** A message for the user: missing output, or input that was refused. */
@@ -40,7 +40,7 @@ type ControlMessage =
 
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 3000;
-/** When more than this waits to be drawn, it is skipped, and the current screen is loaded instead. */
+/** If more bytes than this wait to be drawn, the page skips them and loads the current screen instead. */
 const MAX_PENDING = 4 << 20;
 /** The daemon accepts messages of at most 64 KiB. */
 const MAX_MESSAGE = 32 * 1024;
@@ -99,9 +99,9 @@ export class Attachment {
   }
 
   #open(): void {
-    const place = this.#offset === null ? { replay: "screen" } : { from: this.#offset };
+    const start = this.#offset === null ? { replay: "screen" } : { from: this.#offset };
     const size = this.#readOnly || !this.#size ? {} : this.#size;
-    const path = `/v1/sessions/${segment(this.#launch)}/terminal${query({ ...place, ...size, read_only: this.#readOnly || undefined })}`;
+    const path = `/v1/sessions/${segment(this.#launch)}/terminal${query({ ...start, ...size, read_only: this.#readOnly || undefined })}`;
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`);
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
@@ -158,13 +158,13 @@ export class Attachment {
     });
   }
 
-  /** Output arrives faster than it can be drawn. A browser socket has no backpressure, so it is closed. */
+  /** Output arrives faster than it can be drawn. A browser socket has no backpressure, so the page closes it. */
   #flood(): void {
     this.#isFlooded = true;
     const socket = this.#socket;
     this.#socket = null;
     socket?.close(1000);
-    this.#handlers.notice("Output is too fast to draw, so some of it is not shown here. See the log for everything.");
+    this.#handlers.notice("Output is too fast to draw, so some of it is not shown here. The log shows all of it.");
   }
 
   #afterFlood(): void {
@@ -178,8 +178,8 @@ export class Attachment {
   #closed(code: number, reason: string, wasOpen: boolean): void {
     this.#socket = null;
     if (this.#isOver) return;
-    const isOurFault = code === 1002 || code === 1003 || code === 1007 || code === 1009;
-    if (isOurFault || code === 1011) {
+    const isClientError = code === 1002 || code === 1003 || code === 1007 || code === 1009;
+    if (isClientError || code === 1011) {
       this.#isOver = true;
       this.#handlers.stateChanged({ is: "failed", error: new Error(reason || `The connection was closed (${code}).`) });
       return;
@@ -190,7 +190,7 @@ export class Attachment {
     this.#pause = Math.min(2 * this.#pause, MAX_RETRY_MS);
   }
 
-  /** Browsers hide why a socket failed, so ask the API. */
+  /** Requests the session to find out why the WebSocket failed, which browsers hide. */
   async #checkSession(): Promise<void> {
     try {
       await get(`/v1/sessions/${segment(this.#launch)}`);

@@ -16,7 +16,7 @@ export const OPTIONS: ITerminalOptions = {
   minimumContrastRatio: 4.5,
   macOptionIsMeta: true,
   drawBoldTextInBrightColors: false,
-  // Parse errors of the program must not appear in the console.
+  // Invalid sequences of the program must not fill the console.
   logLevel: "off",
 };
 
@@ -25,7 +25,7 @@ const IGNORED = [0, 1, 2, 7, 8, 9, 52, 99, 133, 633, 777, 1337];
 /** OSC codes for palette colours: they can be queried but not changed. */
 const COLOURS = [4, 5, 10, 11, 12, 17, 19];
 
-/** CSI sequences with a repeat count. xterm.js accepts any count and could be busy for hours, so it is limited to the screen. */
+/** CSI sequences with a repeat count. xterm.js accepts any count and could be busy for hours, so counts beyond the screen are ignored. */
 const BY_ROWS = ["L", "M", "S", "T"];
 const BY_COLUMNS = ["I", "Z", "b"];
 

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::client::{self, Answer};
 
-/// How long a step may take.
+/// The timeout of a step.
 const TIMEOUT: Duration = Duration::from_secs(40);
 
 fn home() -> PathBuf {
@@ -32,14 +32,14 @@ fn home_id(home: &std::path::Path) -> HomeId {
     HomeId::parse(fs::read_to_string(home.join("id")).unwrap().trim()).unwrap()
 }
 
-pub(crate) fn be_yard() -> ExitCode {
+pub(crate) fn run_yard() -> ExitCode {
     let home = home();
     let home_id = home_id(&home);
     yard::run(YardConfig { home, home_id, resumed: None }).expect("a yard");
     ExitCode::SUCCESS
 }
 
-pub(crate) fn be_daemon() -> ExitCode {
+pub(crate) fn run_daemon() -> ExitCode {
     let home = home();
     let id = home_id(&home);
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).expect("the yard");
@@ -62,26 +62,26 @@ fn start_yard(home: &std::path::Path) -> io::Result<()> {
 }
 
 /// A home with a yard and a daemon. Dropping it ends all its processes.
-pub(crate) struct Stage {
-    home: tempfile::TempDir,
+pub(crate) struct TestHome {
+    dir: tempfile::TempDir,
     pen: PenKind,
 }
 
-impl Stage {
+impl TestHome {
     pub(crate) fn open(pen: PenKind) -> Self {
-        let stage = Self { home: tempfile::tempdir().unwrap(), pen };
-        fs::write(stage.path("id"), HomeId::random().unwrap().as_str()).unwrap();
-        start_yard(stage.home.path()).unwrap();
-        stage.until("the daemon serves", || stage.try_ask("GET", "/v1/daemon", None).ok());
-        stage
+        let home = Self { dir: tempfile::tempdir().unwrap(), pen };
+        fs::write(home.path("id"), HomeId::random().unwrap().as_str()).unwrap();
+        start_yard(home.dir.path()).unwrap();
+        home.until("the daemon serves", || home.try_ask("GET", "/v1/daemon", None).ok());
+        home
     }
 
     /// Starts another yard, after one that was killed.
     pub(crate) fn start_yard(&self) {
-        start_yard(self.home.path()).unwrap();
+        start_yard(self.dir.path()).unwrap();
     }
 
-    /// Passes a descriptor for a later request.
+    /// Passes a descriptor to the daemon, for a later request.
     pub(crate) fn pass_descriptor(&self, ticket: &str, descriptor: &fs::File) {
         use kennel_pen::wire::{Channel, Delivery, Received};
         use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
@@ -101,7 +101,7 @@ impl Stage {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.home.path().join(name)
+        self.dir.path().join(name)
     }
 
     /// Waits until a condition is met.
@@ -154,7 +154,7 @@ impl Stage {
         if answer.body.is_empty() { Value::Null } else { answer.json() }
     }
 
-    pub(crate) fn order(&self, argv: &[&str]) -> Value {
+    pub(crate) fn request(&self, argv: &[&str]) -> Value {
         json!({
             "argv": argv, "env": {"PATH": "/usr/bin:/bin", "SECRET": "hunter2"}, "cwd": "/",
             "pen": self.pen, "grace_ms": 1000, "linger_ms": 0, "lease_ms": 60_000,
@@ -164,7 +164,7 @@ impl Stage {
 
     /// Starts a session and returns its view.
     pub(crate) fn run(&self, argv: &[&str]) -> Value {
-        self.post("/v1/sessions", &self.order(argv))
+        self.post("/v1/sessions", &self.request(argv))
     }
 
     /// Starts a shell with this script, and waits until it has written `ready` into the home.
@@ -204,7 +204,7 @@ impl Stage {
         pid(&self.get(&format!("/v1/sessions/{id}/inspect"))["keeper_pid"])
     }
 
-    /// Kills the daemon; returns its former pid.
+    /// Kills the daemon and returns its pid.
     pub(crate) fn kill_daemon(&self) -> i32 {
         let pid = self.daemon_pid();
         signal(pid, Signal::KILL);
@@ -219,7 +219,7 @@ impl Stage {
         });
     }
 
-    /// The pids of all processes with this text in their command line.
+    /// Returns the pids of all processes with this text in their command line.
     pub(crate) fn processes(&self, text: &str) -> Vec<i32> {
         let mut found = Vec::new();
         for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -234,7 +234,7 @@ impl Stage {
         found
     }
 
-    /// Checks that nothing remains of a cleaned session: no stray, no runtime file.
+    /// Checks that no stray and no runtime file of a cleaned session remains.
     pub(crate) fn assert_clean(&self, session: &Value) {
         let folder = PathBuf::from(session["folder"].as_str().unwrap());
         assert!(!folder.join("keeper.sock").exists(), "its socket remains");
@@ -270,7 +270,7 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     }
 }
 
-impl Drop for Stage {
+impl Drop for TestHome {
     fn drop(&mut self) {
         let yard = || fs::read_to_string(self.path("yard.lock")).ok()?.trim().parse::<i32>().ok();
         let stop = json!({"keep": false, "grace_ms": 0});
