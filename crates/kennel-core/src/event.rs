@@ -12,7 +12,7 @@ pub enum Event {
     Recorded,
     /// The row could not be written.
     RecordFailed { why: String },
-    /// The keeper has greeted and waits.
+    /// The keeper has sent its hello and waits.
     KeeperReady,
     /// The session may leave the queue. See [`crate::World::next_in_queue`].
     TurnCame,
@@ -76,7 +76,7 @@ pub enum Event {
 impl Event {
     /// Returns whether a keeper, or a probe for one, sent the event. Such an event is not about a
     /// session that never requested a keeper.
-    pub(crate) fn is_of_keeper(&self) -> bool {
+    pub(crate) fn is_from_keeper(&self) -> bool {
         matches!(
             self,
             Self::KeeperReady

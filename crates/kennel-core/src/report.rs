@@ -67,7 +67,7 @@ pub fn judge(world: &World, presented: ReportCredentials<'_>) -> Result<SessionI
         Err(ReportRefusal::Spent { launch })
     } else if !launch.is_same_session(&base) {
         Err(ReportRefusal::Foreign(named.to_owned()))
-    } else if !bearer.is_believed() {
+    } else if !bearer.accepts_reports() {
         Err(ReportRefusal::TooEarly { launch })
     } else {
         Ok(launch)

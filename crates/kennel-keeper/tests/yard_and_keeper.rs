@@ -46,7 +46,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("requests_before_the_program_runs_are_not_lost", early_requests),
     ("only_the_sender_of_a_refused_request_is_notified", only_the_sender_is_refused),
     ("without_a_daemon_the_lease_runs_out", lease),
-    ("a_tethered_launch_ends_with_its_owner", tether),
+    ("a_tethered_launch_ends_with_its_owner", tethered),
     ("a_launch_without_activity_is_ended_as_idle", time::truly_idle),
     ("a_child_that_computes_in_silence_is_not_idle", time::computes_in_silence),
     ("a_launch_that_starts_processes_is_not_idle", time::starts_processes),
@@ -592,7 +592,7 @@ fn lease(daemon: &mut Daemon) {
     assert_eq!(outcome.cause, Cause::LeaseOver);
 }
 
-fn tether(daemon: &mut Daemon) {
+fn tethered(daemon: &mut Daemon) {
     for stays in [false, true] {
         let order = daemon.order(if stays { "b" } else { "a" }, "sleep 1000");
         let mut launch = daemon.fork(&LaunchOrder { tethered: true, ..order });
@@ -601,7 +601,7 @@ fn tether(daemon: &mut Daemon) {
         owner.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner }).unwrap();
         assert!(matches!(next_report(&owner).0, KeeperReport::Hello { .. }));
         if stays {
-            owner.send(&KeeperRequest::Untether).unwrap();
+            owner.send(&KeeperRequest::Detach).unwrap();
             owner.send(&KeeperRequest::Status).unwrap();
             assert!(matches!(next_report(&owner).0, KeeperReport::State(_)));
             drop(owner);

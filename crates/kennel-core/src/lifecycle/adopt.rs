@@ -30,17 +30,17 @@ impl Session {
     }
 
     pub(super) fn probe(&mut self, effects: &mut Vec<Effect>) {
-        self.underway.look = ProbeState::Probing;
+        self.underway.probe = ProbeState::Probing;
         effects.push(Effect::Probe);
     }
 
     pub(super) fn on_probed(&mut self, probe: &Probe) -> Vec<Effect> {
-        let stale = match self.underway.look {
+        let stale = match self.underway.probe {
             ProbeState::Probing => false,
             ProbeState::ProbingStale => true,
             _ => return self.on_late_probe(probe),
         };
-        self.underway.look = ProbeState::Unneeded;
+        self.underway.probe = ProbeState::Unneeded;
         let failed_before = std::mem::take(&mut self.underway.failed_probes);
         let mut effects = Vec::new();
         match probe {
@@ -55,11 +55,11 @@ impl Session {
             _ if stale => self.probe(&mut effects),
             Probe::Waiting => self.call_off(&mut effects),
             Probe::Gated { identity, pid, pen } => {
-                self.know(identity, *pid, pen.as_deref());
+                self.note_process(identity, *pid, pen.as_deref());
                 self.call_off(&mut effects);
             }
             Probe::Running { identity, pid, pen, ending, exit } => {
-                self.know(identity, *pid, pen.as_deref());
+                self.note_process(identity, *pid, pen.as_deref());
                 self.adopt(*ending, exit.as_ref(), &mut effects);
             }
             Probe::NoKeeper | Probe::Silent => self.do_without_keeper(&mut effects),
@@ -84,7 +84,7 @@ impl Session {
             self.do_without_keeper(effects);
         } else {
             self.underway.failed_probes = in_a_row;
-            self.underway.look = ProbeState::ProbeDue;
+            self.underway.probe = ProbeState::ProbeDue;
             self.retry_later(effects);
         }
     }

@@ -190,7 +190,7 @@ fn the_oracle_catches_a_launch_continued_after_a_restart() {
     assert_caught("8: granted a launch", |session, event| {
         if let Event::Probed(Probe::Gated { identity, .. }) = event {
             session.launch.identity = Some(identity.clone());
-            session.underway.look = ProbeState::Unneeded;
+            session.underway.probe = ProbeState::Unneeded;
             session.phase = Phase::Starting;
             return vec![Effect::Grant];
         }

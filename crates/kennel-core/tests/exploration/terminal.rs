@@ -367,7 +367,7 @@ fn the_oracle_catches_a_process_without_a_probe_after_a_restart() {
 fn the_oracle_catches_a_release_during_a_probe() {
     assert_caught("9: ", |session, event| {
         if matches!(event, Event::Forgotten { .. }) && session.phase == Phase::Running {
-            session.underway.look = kennel_core::ProbeState::Unneeded;
+            session.underway.probe = kennel_core::ProbeState::Unneeded;
         }
         session.step(event)
     });

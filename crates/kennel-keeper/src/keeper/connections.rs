@@ -316,7 +316,7 @@ impl Connections {
 
     fn answer(&mut self, index: usize, request: KeeperRequest, events: &mut Vec<PeerEvent>) {
         use KeeperRequest::{
-            Dismiss, Follow, Go, Hello, Keep, Kill, Open, Release, Status, Stop, Touch, Untether,
+            Detach, Dismiss, Follow, Go, Hello, Keep, Kill, Open, Release, Status, Stop, Touch,
         };
         let connection = &mut self.connections[index];
         let (number, role) = (connection.number, connection.role);
@@ -334,8 +334,8 @@ impl Connections {
             Go | Open | Dismiss | Release | Touch if !is_daemon => {
                 return self.refuse(index, "only the daemon may send this request");
             }
-            Untether if role == Some(PeerRole::Owner) => connection.role = Some(PeerRole::Client),
-            Untether => return self.refuse(index, "only the owner may send this request"),
+            Detach if role == Some(PeerRole::Owner) => connection.role = Some(PeerRole::Client),
+            Detach => return self.refuse(index, "only the owner may send this request"),
             _ => {}
         }
         events.push(PeerEvent::Request(number, request));

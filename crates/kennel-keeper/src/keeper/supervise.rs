@@ -21,7 +21,7 @@ use crate::protocol::{Cause, KeeperReport, KeeperRequest, LaunchOrder, LaunchSta
 
 /// When an agent that still runs is expected to run for long.
 const LONG_RUNNING: Duration = Duration::from_secs(1);
-/// How long the client of a tethered session may take to connect.
+/// How long the owner of a tethered session may take to connect.
 const OWNER: Duration = Duration::from_secs(5);
 /// How often pending requests and output are served before a time limit ends anything.
 const LAST_TURNS: u32 = 64;
@@ -32,7 +32,7 @@ pub(super) struct LaunchSupervisor<'a> {
     input: AgentInput,
     terminal: Option<AgentTerminal>,
     lease: Option<Duration>,
-    tether: Tether,
+    owner: OwnerState,
     clock: LimitClock,
     cause: Cause,
     /// When memory that only the launch needed is given back; none once that is done.
@@ -46,13 +46,13 @@ struct AgentTerminal {
     _slave: OwnedFd,
 }
 
-/// Whether the session is tied to a client.
+/// Whether the session ends when one client, its owner, disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tether {
+enum OwnerState {
     None,
     /// The client must connect by then.
     Expected(Instant),
-    Tied,
+    Connected,
 }
 
 /// Supervises a launch whose gate is open, until its pen is empty.
@@ -73,9 +73,9 @@ pub(super) fn supervise(
         input: AgentInput::new(None, false),
         terminal: None,
         lease: order.lease,
-        tether: match order.tethered {
-            true => Tether::Expected(Instant::now() + OWNER),
-            false => Tether::None,
+        owner: match order.tethered {
+            true => OwnerState::Expected(Instant::now() + OWNER),
+            false => OwnerState::None,
         },
         cause: Cause::Ended,
         give_back_at: Some(Instant::now() + LONG_RUNNING),
@@ -113,7 +113,7 @@ impl Supervisor for LaunchSupervisor<'_> {
             self.finish_output(pen);
             return Ok(());
         }
-        self.check_lease_and_tether(pen);
+        self.check_lease_and_owner(pen);
         self.check_time_limits(pen)
     }
 
@@ -262,13 +262,13 @@ impl LaunchSupervisor<'_> {
     }
 
     fn owner_deadline(&self) -> Option<Instant> {
-        match self.tether {
-            Tether::Expected(by) => Some(by),
-            Tether::None | Tether::Tied => None,
+        match self.owner {
+            OwnerState::Expected(by) => Some(by),
+            OwnerState::None | OwnerState::Connected => None,
         }
     }
 
-    fn check_lease_and_tether(&mut self, pen: &mut SupervisedPen) {
+    fn check_lease_and_owner(&mut self, pen: &mut SupervisedPen) {
         let now = Instant::now();
         if self.lease_end().is_some_and(|end| now >= end) {
             // After the agent's exit this only ends the linger.
@@ -285,10 +285,10 @@ impl LaunchSupervisor<'_> {
     }
 
     fn owner_gone(&mut self, pen: &mut SupervisedPen) {
-        if self.tether == Tether::None {
+        if self.owner == OwnerState::None {
             return;
         }
-        self.tether = Tether::None;
+        self.owner = OwnerState::None;
         if self.cause == Cause::Ended && !pen.is_stop_requested() && !pen.has_exited() {
             self.cause = Cause::OwnerGone;
         }
@@ -304,7 +304,9 @@ impl LaunchSupervisor<'_> {
 
     fn handle(&mut self, pen: &mut SupervisedPen, event: PeerEvent) -> io::Result<()> {
         match event {
-            PeerEvent::OwnerConnected if self.tether != Tether::None => self.tether = Tether::Tied,
+            PeerEvent::OwnerConnected if self.owner != OwnerState::None => {
+                self.owner = OwnerState::Connected
+            }
             PeerEvent::OwnerConnected => {}
             PeerEvent::OwnerGone => self.owner_gone(pen),
             PeerEvent::Request(from, request) => self.handle_request(pen, from, request)?,
@@ -344,7 +346,7 @@ impl LaunchSupervisor<'_> {
                 self.pump()?;
             }
             KeeperRequest::CloseOutput(stream) => self.output.close(stream.max(1)),
-            KeeperRequest::Untether => self.tether = Tether::None,
+            KeeperRequest::Detach => self.owner = OwnerState::None,
             KeeperRequest::Members => {
                 self.connections.send_to(from, &KeeperReport::Members(pen.processes()?));
             }

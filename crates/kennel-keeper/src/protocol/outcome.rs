@@ -25,7 +25,7 @@ pub enum Cause {
     },
     /// No daemon connected within the lease.
     LeaseOver,
-    /// The client that the session is tethered to disconnected.
+    /// The owner of the tethered session disconnected.
     OwnerGone,
     /// The timeout passed.
     TimedOut,

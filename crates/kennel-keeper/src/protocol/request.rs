@@ -13,7 +13,7 @@ pub enum PeerRole {
     Daemon,
     /// A client that follows the session, types, or requests a stop.
     Client,
-    /// The client that a tethered session is tied to.
+    /// The client of a tethered session, which ends when this client disconnects.
     Owner,
 }
 
@@ -56,7 +56,7 @@ pub enum KeeperRequest {
     /// Closes the reading end of this stream (1 or 2), so that the agent's next write to it fails.
     CloseOutput(u8),
     /// The session goes on without its owner.
-    Untether,
+    Detach,
     /// Asks for the processes in the pen.
     Members,
     /// Asks for the resource usage of the pen.
@@ -93,7 +93,7 @@ mod tests {
             KeeperRequest::Resize(size),
             KeeperRequest::Follow,
             KeeperRequest::CloseOutput(1),
-            KeeperRequest::Untether,
+            KeeperRequest::Detach,
             KeeperRequest::Members,
             KeeperRequest::Usage,
             KeeperRequest::Touch,

@@ -214,7 +214,7 @@ fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], d
     assert!(done.keepers <= 1, "a second keeper");
     assert!(done.makes <= 1, "made twice");
     check_ready(before, after);
-    assert!(!after.underway.awaiting || after.is_believed(), "a sign that nobody needs");
+    assert!(!after.underway.awaiting || after.accepts_reports(), "a sign that nobody needs");
     if let RelaunchState::CalledOff { .. } = before.relaunch {
         assert_eq!(before.relaunch, after.relaunch, "what is called off stays so");
     }
@@ -229,7 +229,7 @@ fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], d
 
 fn check_ready(before: &Session, after: &Session) {
     match (before.ready, after.ready) {
-        (ReadyState::Waiting, ReadyState::Ready) => assert!(before.is_believed(), "late"),
+        (ReadyState::Waiting, ReadyState::Ready) => assert!(before.accepts_reports(), "late"),
         (ReadyState::Waiting, ReadyState::Missed) => {
             assert!(after.is_stop_wanted() || after.has_ended());
         }

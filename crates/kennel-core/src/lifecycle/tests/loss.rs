@@ -110,7 +110,7 @@ fn a_lost_session_may_be_found_again() {
     let mut session = after(lost(), &[Event::RetryDue]);
     let stop = Effect::Stop { grace: crate::tests::GRACE };
     assert_eq!(session.step(&found), [stop, NOTE]);
-    assert_eq!((session.phase, session.underway.look), (Phase::Stopping, ProbeState::Unneeded));
+    assert_eq!((session.phase, session.underway.probe), (Phase::Stopping, ProbeState::Unneeded));
     let session = after(lost(), &[Event::RetryDue, Event::Probed(Probe::Rebooted)]);
     assert_eq!(session.phase, Phase::Reaped);
     assert_eq!(after(lost(), &[gone(CODE)]).exit, Some(CODE));

@@ -63,7 +63,7 @@ fn an_adopted_session_uses_its_name_but_counts_for_no_limit() {
     assert!(matches!(taken, Err(AdmitError::NameTaken { .. })), "{taken:?}");
     let caps = Caps { live: Some(1), launching: Some(1), ..Caps::default() };
     let applicant = Applicant { name: None, may_queue: false };
-    assert_eq!(decide(&caps, &world.census(&caps), applicant), Admission::Admit);
+    assert_eq!(decide(&caps, &world.session_counts(&caps), applicant), Admission::Admit);
 }
 
 #[test]

@@ -27,10 +27,10 @@ fn anna() -> Member {
         cwd: "/".into(),
         conversation: None,
         usage: TokenUsage::default(),
-        told: TokenUsage::default(),
+        reported_usage: TokenUsage::default(),
         attempts: 0,
         last: None,
-        learnt: Vec::new(),
+        counted: Vec::new(),
         created_ms: 0,
     }
 }
@@ -172,5 +172,5 @@ fn a_member_learns_once_from_a_prompt_whose_record_failed() {
     drop(later.admit(prompt(3)));
     clean(&mut later, 3);
     judge(&mut later, 3, VerdictKind::Succeeded, &[]);
-    assert_eq!(later.member("anna").unwrap().learnt, [id(3)]);
+    assert_eq!(later.member("anna").unwrap().counted, [id(3)]);
 }

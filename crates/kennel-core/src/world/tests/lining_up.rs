@@ -11,7 +11,7 @@ fn caps(live: u32) -> Caps {
 }
 
 fn asked(world: &World, caps: &Caps, may_queue: bool) -> Admission {
-    decide(caps, &world.census(caps), Applicant { name: None, may_queue })
+    decide(caps, &world.session_counts(caps), Applicant { name: None, may_queue })
 }
 
 /// As a daemon does it.
@@ -29,7 +29,7 @@ fn the_queue_advances_in_order_as_sessions_end() {
     let mut world = world([named(1, None, None)]);
     for number in 2..5 {
         let place = usize::try_from(number).unwrap() - 1;
-        let over = LimitReached::Live { figure: 1, limit: 1 };
+        let over = LimitReached::Live { count: 1, limit: 1 };
         assert_eq!(asked(&world, &caps, true), Admission::Queue { place, over });
         drop(world.admit(named(number, None, None).queued()));
         assert_eq!(world.queue_position(&id(number)), Some(place));
