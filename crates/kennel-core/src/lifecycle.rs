@@ -15,9 +15,9 @@
 //!                          any observation that the pen is empty
 //! ```
 //!
-//! While the phase in the durable row is `Queued` or `Making`, no keeper was ever requested: the daemon
-//! requests one when a row `Reserved` is durable (or is being written, for the first launch of a
-//! session that begins there). Such a session ends without a probe: as soon as the stop is on
+//! While the phase in the durable row is `Queued` or `Making`, no keeper was ever requested: the
+//! daemon requests one when a row `Reserved` is durable (or is being written, for the first launch
+//! of a session that begins there). Such a session ends without a probe: as soon as the stop is on
 //! record and nothing is being created for it.
 //!
 //! A session that a user started in their own terminal has another life cycle: see `adopted.rs`.
@@ -218,8 +218,8 @@ impl Session {
         self.has_ended() && self.underway.writing == Writing::Failed
     }
 
-    /// Returns whether the keeper can receive commands: not while a probe is needed or the pen is being
-    /// ended.
+    /// Returns whether the keeper can receive commands: not while a probe is needed or the pen is
+    /// being ended.
     fn keeper_listens(&self) -> bool {
         self.underway.probe == ProbeState::Unneeded
     }

@@ -1,7 +1,7 @@
 //! Yard and keepers with a daemon that is controlled by a test.
 //!
-//! This program has three roles: cargo starts it as the test, which starts itself as the yard, which starts
-//! it as the daemon. The daemon runs one scene, and reports the result by its exit code.
+//! This program has three roles: cargo starts it as the test, which starts itself as the yard,
+//! which starts it as the daemon. The daemon runs one scene, and exits with the result.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -467,7 +467,7 @@ fn killed_keeper(daemon: &mut Daemon) {
     let other = daemon.order("b", "sleep 1000");
     let mut bystander = daemon.fork(&other);
     let bystander_agent = bystander.run();
-    // Several times: the state that one death leaves in the yard must not affect other keepers at the next.
+    // Several times: what one death leaves in the yard must not affect other keepers.
     for name in ["a", "c", "d"] {
         let order = daemon.order(name, script);
         let mut launch = daemon.fork(&order);

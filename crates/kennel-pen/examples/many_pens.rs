@@ -1,5 +1,5 @@
-//! Runs several commands at once, each in a pen of its own with a small helper process, and ends what they
-//! leave behind.
+//! Runs several commands at once, each in a pen of its own with a small helper process, and ends
+//! what they leave behind.
 //!
 //! ```text
 //! cargo run -p kennel-pen --example many_pens

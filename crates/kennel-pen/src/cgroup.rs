@@ -1,7 +1,7 @@
 //! A pen's cgroup: a folder of the cgroup v2 file system that holds the session's processes.
 //!
-//! The descriptors that are needed to end the pen are reserved when it is created, so a process that has run
-//! out of descriptors can still end it. They are opened only when needed: a short pen never needs them. The
+//! The descriptors for ending a pen are reserved when it is created, so its owner can end it even
+//! with no free descriptors. They are opened only when needed: a short pen never needs them. The
 //! owner locks the folder (`flock`), so a free lock proves that the owner is dead.
 
 use std::ffi::{CStr, CString};
@@ -56,12 +56,12 @@ pub(crate) struct Cgroup {
     path: PathBuf,
     folder: OwnedFd,
     kill: Reserved,
-    /// Without a reserve: an empty pen can also be proved by removing its folder.
+    /// Has no reserve: an empty pen can also be proved by removing its folder.
     events: Reserved,
 }
 
-/// A file of the folder that is opened when it is needed, with a descriptor reserved for it.
-/// Opening it at once would cost a hundredth of a launch.
+/// A file of the folder that is opened when needed, with a descriptor reserved for it. Opening it
+/// early would cost a hundredth of a launch.
 #[derive(Debug)]
 struct Reserved {
     file: OnceLock<OwnedFd>,
@@ -176,13 +176,13 @@ impl Cgroup {
         }
     }
 
-    /// Kills the processes in the folder and below one by one. A process whose first thread has ended is
-    /// listed, but [`Self::kill`] does not reach its other threads: it signals only the dead thread.
+    /// Kills the processes in the folder and below one by one. [`Self::kill`] signals only the
+    /// first thread of a process, so it does not reach the others once that thread has ended.
     pub(crate) fn kill_each(&self) -> io::Result<()> {
         let open = |pid| pidfd::open(pid).map(|handle| handle.map(|handle| (pid, handle)));
         let handles = self.pids()?.into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
-        // A pid that is still listed was not reused while the pidfd was opened, or the pidfd is of
-        // a dead process, and the signal reaches nothing.
+        // A pid that is still listed was not reused while the pidfd was opened, or else the pidfd
+        // is of a dead process, which the signal does not reach.
         let still_there = self.pids()?;
         for (pid, handle) in handles.into_iter().flatten() {
             if still_there.contains(&pid) {
@@ -212,8 +212,8 @@ impl Cgroup {
         Ok(pids)
     }
 
-    /// Removes the folder and everything that the session nested in it, bottom-up. Returns whether it is gone,
-    /// which proves that no process was in it; otherwise a process is in it.
+    /// Removes the folder and everything that the session nested in it, bottom-up. Returns whether
+    /// it is gone, which proves that no process was in it; otherwise a process is in it.
     pub(crate) fn remove(&self) -> Result<bool, CallError> {
         let unlink = || rustix::fs::unlinkat(&*self.base, self.name.as_str(), AtFlags::REMOVEDIR);
         let mut removed = unlink();
@@ -312,7 +312,7 @@ pub(crate) fn is(error: &io::Error, errno: Errno) -> bool {
     error.raw_os_error() == Some(errno.raw_os_error())
 }
 
-/// Visits all folders below: `enter` on the way down, `leave` (with the folder above and the name) on the
+/// Visits all folders below: `enter` on the way down, `leave` (with parent folder and name) on the
 /// way up. An agent may nest thousands of them, so this uses two descriptors and no recursion.
 fn walk_below(
     top: &OwnedFd,

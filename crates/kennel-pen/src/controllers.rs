@@ -25,7 +25,7 @@ use crate::systemd;
 
 /// The leaf for Kennel's own processes.
 pub(crate) const SUPERVISOR: &str = "kennel-supervisor";
-/// How often to retry if a process is forked between listing and moving.
+/// The number of retries if a process is forked between listing and moving.
 const ROUNDS: u32 = 16;
 
 /// The files of the hierarchy: those of the kernel, or those of a test.
@@ -45,7 +45,7 @@ impl CgroupFiles for KernelFiles {
     }
 
     fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        // In one call: the kernel takes each write as a complete command.
+        // One call: the kernel takes each write as a complete command.
         let mut file = OpenOptions::new().write(true).open(path)?;
         file.write_all(text.as_bytes())
     }
@@ -154,7 +154,7 @@ impl<'a> PenFolder<'a> {
         Err(failed("enabling it", &Errno::BUSY.into()))
     }
 
-    /// Whether the controller is already enabled for pens. Returns an error if Kennel can't enable it.
+    /// Whether the controller is already enabled for pens. Fails if Kennel can't enable it.
     fn is_enabled(&self, controller: Controller) -> Result<bool, NoController> {
         let listed = |list: &[String]| list.iter().any(|word| word == controller.name());
         let has = |name: &str| Ok(listed(&words(&self.read(name)?)));

@@ -31,9 +31,9 @@ pub enum EndOutcome {
     StillAlive(Vec<Survivor>),
 }
 
-/// The pause between two strikes grows from this …
+/// The first pause between two strikes. It doubles …
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
-/// … to this. Each child that exits ends the pause.
+/// … up to this. Each child that exits ends the pause.
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 /// A tree that does not fork is gone after this many strikes.
 const QUIET_TREE: u32 = 2;
@@ -82,8 +82,8 @@ impl Pen {
             }
         }
         if earlier >= QUIET_TREE {
-            // They fork faster than they are found. A stopped process does not fork, and an orphan
-            // of a dead parent is already stopped when it is reparented.
+            // These processes fork faster than they are found. A stopped process does not fork, and
+            // an orphan of a dead parent is already stopped when it is reparented.
             self.signal_until_none_is_new(Signal::STOP, FREEZE)?;
         }
         let round = subtree::signal(Signal::KILL, &HashSet::new(), &self.others, None)?;

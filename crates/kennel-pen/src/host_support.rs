@@ -44,8 +44,8 @@ pub struct HostSupport {
 }
 
 impl HostSupport {
-    /// Creates a cgroup below that of this process, starts a process in it, and removes it again. The cgroup's
-    /// name has the home's id, so that it can be found if this process is killed meanwhile.
+    /// Creates a cgroup below that of this process, starts a process in it, and removes it. The
+    /// name contains the home's id, so it can be found if this process is killed.
     pub fn survey(home: &HomeId) -> Self {
         Self { cgroup: find_base().and_then(|path| try_base(&path, home)) }
     }
@@ -77,8 +77,8 @@ pub struct LimitOffer {
 }
 
 impl HostSupport {
-    /// Which limits pens can have. This changes nothing. Where limits are possible, the first pen with a limit
-    /// may move Kennel's own processes into a cgroup `kennel-supervisor` beside the pens, as the kernel requires.
+    /// Which limits pens can have. This changes nothing; the first pen with a limit may move
+    /// Kennel's processes to a cgroup `kennel-supervisor` beside the pens, as the kernel requires.
     pub fn limits(&self) -> Vec<LimitOffer> {
         let offer = |controller| {
             let why_not = match &self.cgroup {

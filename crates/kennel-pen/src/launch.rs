@@ -1,5 +1,5 @@
-//! Starting a command in a pen, in two steps: [`Pen::launch`] creates its process, which waits behind a
-//! gate; [`GatedAgent::open`] lets it become the program. In between, its identity can be recorded.
+//! Starts a command in a pen, in two steps: [`Pen::launch`] creates a process that waits at a gate;
+//! [`GatedAgent::open`] lets it become the program. In between, its identity can be recorded.
 
 use std::ffi::{CString, OsStr};
 use std::io;

@@ -1,7 +1,7 @@
 //! Pens whose owner has died: they are found and ended by name.
 //!
-//! An owner holds the lock of its pen's folder as long as it lives, so a free lock proves that it is dead. Only
-//! cgroup pens can be found this way. The processes of a subtree pen were reparented to the next subreaper.
+//! An owner locks its pen's folder as long as it lives, so a free lock proves that it is dead. Only
+//! cgroup pens can be found this way: processes of a subtree pen were reparented to a subreaper.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Limits on what a pen may use: memory, processes, CPU.
 //!
-//! The kernel enforces them on the pen's cgroup from before the first process is in it, so they hold for the whole
-//! tree. They guard against accidents, not against intent: root and the user that created the pen can write to its
-//! files. A cgroup that an agent nests in its pen can't exceed the pen's limits.
+//! The kernel enforces them on the pen's cgroup, set up before its first process, so they hold for
+//! the whole tree. They guard against accidents, not intent: root and the user that created the pen
+//! can write to its files. A cgroup that an agent nests in its pen can't exceed the pen's limits.
 
 use std::fmt;
 use std::path::PathBuf;

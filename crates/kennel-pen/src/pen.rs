@@ -93,7 +93,7 @@ pub struct Pen {
     pub(crate) refused: Vec<ProcessKey>,
     /// Children of this process that don't belong to the pen.
     pub(crate) others: HashSet<ProcessKey>,
-    /// Those of them that have exited, until they are asked for.
+    /// Those of `others` that have exited, until the caller takes them.
     others_exited: Vec<(i32, WaitStatus)>,
     /// The number of rounds of KILL.
     pub(crate) strikes: u32,
@@ -236,7 +236,7 @@ impl Pen {
         self.namespace = Some(init);
     }
 
-    /// Opens the files that are needed to end this pen now, for a pen that lasts.
+    /// Opens the files that are needed to end this pen. Call it for a pen that will run for long.
     pub fn arm(&self) -> Result<(), CallError> {
         self.cgroup.as_ref().map_or(Ok(()), Cgroup::open_all)
     }

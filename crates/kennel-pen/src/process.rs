@@ -40,7 +40,7 @@ pub(crate) fn survivor(pid: i32, refused: &[ProcessKey]) -> Option<Survivor> {
         let uid = subtree::owner_of(pid).unwrap_or(u32::MAX);
         format!("not permitted: it runs as user {uid}")
     } else if process.state == 'D' {
-        // It takes no signal until that is over, not even KILL.
+        // It handles no signal until that is over, not even KILL.
         "uninterruptible: it waits in the kernel, or is frozen".to_owned()
     } else {
         "killed, but not yet gone".to_owned()

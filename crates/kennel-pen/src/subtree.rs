@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-/// Identifies one process for good, even if its pid is reused.
+/// Identifies one process permanently, even if its pid is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessKey {
     pub(crate) pid: i32,

@@ -1,8 +1,8 @@
 //! The supervising loop: everything between the open gate and the empty pen.
 //!
-//! The loop reaps children, applies the end policy, sends signals, and removes the pen once it is empty. It
-//! never gives up: an error in one turn is reported, and the loop goes on, since the processes are still
-//! this process's children. What else the process does between two turns is up to its [`Supervisor`]:
+//! The loop reaps children, applies the end policy, sends signals, and removes the empty pen. It
+//! never gives up: it reports an error and goes on, since the processes are still its children. A
+//! [`Supervisor`] defines what else the process does between two turns:
 //!
 //! | supervisor | serves |
 //! |---|---|
@@ -30,7 +30,7 @@ use crate::status::Status;
 
 /// The length of one round of killing. Requests are served between two rounds.
 const KILL_ROUND: Duration = Duration::from_millis(250);
-/// When processes that can't be killed are reported, and when rounds become less frequent.
+/// How long until processes that can't be killed are reported and rounds become less frequent.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The pause between two rounds after that, and after an error.
 const PROBE: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ pub trait Supervisor {
     /// Adds the descriptors to wait for. Returns when the loop must wake up at the latest.
     fn poll_fds<'a>(&'a self, pen: &SupervisedPen, fds: &mut Vec<PollFd<'a>>) -> Option<Instant>;
 
-    /// The wait is over. `ready` has the results for the descriptors of [`Self::poll_fds`].
+    /// Called after the wait. `ready` has the results for the descriptors of [`Self::poll_fds`].
     fn woken(&mut self, ready: &[PollFlags], woken: Woken) {
         let _unused = (ready, woken);
     }
@@ -172,7 +172,7 @@ impl SupervisedPen {
         loop {
             match self.turns(supervisor) {
                 Ok(end) => return end,
-                // What fails in a turn (no descriptors, no memory) may work later. Leaving would
+                // What fails in a turn (no descriptors, no memory) may work later. Giving up would
                 // abandon the processes.
                 Err(error) => {
                     supervisor.report(PenEvent::Trouble(error.to_string()));
@@ -210,7 +210,7 @@ impl SupervisedPen {
         }
     }
 
-    /// A stop signal of its own was meant for the agent. The processes that it leaves get TERM.
+    /// Sends TERM to processes that the agent left: a custom stop signal was only for the agent.
     fn terminate_the_rest(&mut self) -> io::Result<()> {
         if !self.exit_reported || self.stop_signal.is_none() {
             return Ok(());
@@ -218,7 +218,7 @@ impl SupervisedPen {
         if self.stop_requested {
             self.pen.signal(Signal::TERM)?;
         }
-        // Only now: a signal that failed is sent again in the next turn.
+        // Set only now: a signal that failed is sent again in the next turn.
         self.stop_signal = None;
         Ok(())
     }
@@ -235,7 +235,7 @@ impl SupervisedPen {
     }
 
     fn terminate(&mut self, supervisor: &mut impl Supervisor) -> io::Result<()> {
-        // A list that can't be read costs the report, not the TERM.
+        // If the list can't be read, only the report is skipped, not the TERM.
         if self.exit_reported
             && !self.stop_requested
             && let Ok(mut processes) = self.pen.processes()

@@ -1,4 +1,4 @@
-//! What the new process does between the clone and the exec.
+//! The code that the new process runs between the clone and the exec.
 //!
 //! It runs in the caller's memory, on a stack of its own, with the caller's thread pointer, while
 //! the caller's threads run on. So it makes raw system calls only: no allocation, no lock, no libc,

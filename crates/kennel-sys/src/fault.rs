@@ -79,7 +79,7 @@ mod armed {
 
     static HOOK: OnceLock<fn(&'static str) -> Option<i32>> = OnceLock::new();
 
-    /// From now on every call of this process, in any thread, asks `hook` by its name. If that
+    /// Makes every call of this process, in any thread, ask `hook` by its name from now on. If it
     /// returns an errno, the call is not made and fails with it. The first hook stays. The calls
     /// that a new process makes before its exec don't ask.
     pub fn ask(hook: fn(&'static str) -> Option<i32>) {

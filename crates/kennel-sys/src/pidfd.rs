@@ -1,4 +1,4 @@
-//! pidfds: a pidfd refers to one process for good, even if its pid is reused.
+//! Pidfds: a pidfd always refers to the same process, even if its pid is reused.
 
 use std::io;
 

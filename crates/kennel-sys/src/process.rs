@@ -50,8 +50,8 @@ pub fn end_this_thread_only() -> ! {
     unreachable!("exit does not return")
 }
 
-/// Makes the allocator keep fewer lists of small freed blocks, for a process that forks. It merges these
-/// blocks at the next large request, which in a fork copies page after page. Has an effect with glibc only.
+/// Makes the allocator keep fewer lists of small freed blocks, for a process that forks: merging
+/// these lists in a fork would copy page after page. Has an effect with glibc only.
 pub fn prepare_to_fork() {
     // SAFETY: it sets a number in the allocator, which is allowed at any time.
     #[cfg(target_env = "gnu")]
@@ -70,8 +70,8 @@ pub fn give_back_memory() {
     }
 }
 
-/// Takes over an open descriptor that the former program of this process left, and sets close-on-exec.
-/// Call this once for each, before anything else is opened: the descriptor must have no other owner.
+/// Takes over a descriptor that the former program of this process left open; sets close-on-exec.
+/// Call this once for each, before any other is opened: the descriptor must have no other owner.
 pub fn adopt_descriptor(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: it takes a number and flags by value.
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {

@@ -111,8 +111,8 @@ pub fn ignore(signals: &[i32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets `signal`, which is blocked in this thread, take its default effect; for signals that stop. The
-/// kernel does not stop a process that no shell could continue. An invalid signal has no effect.
+/// Lets a stop signal, which is blocked in this thread, take its default effect. The kernel does
+/// not stop a process that no shell could continue. An invalid signal has no effect.
 pub fn take_default(signal: i32) {
     let Ok(set) = signal_set(&[signal]) else { return };
     // SAFETY: the signal is for this thread alone, so it is pending until it is unblocked here.

@@ -16,7 +16,7 @@ pub struct TypedInput {
     /// The number of bytes that were sent and not yet passed on to the agent.
     in_flight: usize,
     ended: bool,
-    /// Whether the keeper knows the end, or need not know it.
+    /// Whether the end was sent to the keeper, or need not be sent.
     end_sent: bool,
 }
 
@@ -36,7 +36,7 @@ impl TypedInput {
         self.end_sent |= !close;
     }
 
-    /// Notes that this many bytes were passed on to the agent, possibly those of another client.
+    /// Notes that the keeper passed this many bytes on to the agent, possibly from another client.
     pub fn taken(&mut self, bytes: u32) {
         self.in_flight = self.in_flight.saturating_sub(bytes as usize);
     }

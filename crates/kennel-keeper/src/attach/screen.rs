@@ -11,7 +11,7 @@ use crate::journal::{JournalItem, JournalReader, STDERR};
 const FAR_BACK: u64 = 8 * 1024 * 1024;
 /// The maximum amount of output that is shown again if the screen was never cleared.
 const TAIL: usize = 64 * 1024;
-/// The maximum if it was.
+/// The maximum if the screen was cleared.
 const SINCE_CLEARED: usize = 1024 * 1024;
 
 /// Modes that switch to the alternate screen and back.
@@ -239,7 +239,7 @@ fn clears(sequence: &[u8]) -> bool {
     })
 }
 
-/// Whether the terminal would answer. The program no longer expects that answer.
+/// Whether this is a query that a terminal answers. The program no longer expects the answer.
 fn asks(sequence: &[u8]) -> bool {
     if let Some(control) = Control::parse(sequence) {
         return match (control.private, control.intermediate, control.last) {

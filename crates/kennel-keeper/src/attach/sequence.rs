@@ -92,7 +92,7 @@ impl Splitter {
         self.state = SplitterState::Text;
     }
 
-    /// The state after this byte of a sequence. Returns none if it was the last one.
+    /// The state after this byte of a sequence. `None` if the byte was the last one.
     fn next_state(&self, byte: u8) -> Option<SplitterState> {
         if CANCEL.contains(&byte) {
             return None;

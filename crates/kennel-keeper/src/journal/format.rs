@@ -47,7 +47,7 @@ impl LossReason {
         }
     }
 
-    /// The reason whose number in the journal is `code`.
+    /// The reason with this number in the journal.
     fn from_code(code: u8) -> Option<Self> {
         const ALL: [LossReason; 4] = [
             LossReason::Dropped,

@@ -82,8 +82,8 @@ impl JournalReader {
         self.wanted
     }
 
-    /// Moves to an offset. If output from there on was dropped, a gap follows. An offset beyond the end is
-    /// waited for. A gap of unknown size has no length, so it is returned again after a seek to its offset.
+    /// Moves to an offset. If output there was dropped, a gap follows. Beyond the end, reads return
+    /// no output yet. A gap of unknown size has no length: a seek to its offset returns it again.
     pub fn seek(&mut self, offset: u64) -> io::Result<()> {
         let is_later = |segment: &JournalSegment| segment.head.start > offset;
         let found = self.newest_first()?.find(|found| !found.as_ref().is_ok_and(is_later));

@@ -56,7 +56,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Inspects a journal. A missing journal is empty.
+    /// Reads the extent of a journal. A missing journal is empty.
     pub fn look(folder: &Path) -> io::Result<Self> {
         let reader = JournalReader::open(folder)?;
         let (start, end) = (reader.start()?, reader.end()?);

@@ -16,7 +16,7 @@ use crate::if_exists;
 
 const MIN_SEGMENT: u64 = 64 * 1024;
 const MAX_SEGMENT: u64 = 4 * 1024 * 1024;
-/// The lowest limit. A lower one counts as this, so user interfaces refuse it.
+/// The lowest limit. A lower value is raised to this, so user interfaces refuse it.
 pub const MIN_LIMIT: u64 = 2 * MIN_SEGMENT;
 /// Output is not split into pieces smaller than this.
 const MIN_PIECE: usize = 256;
@@ -55,7 +55,7 @@ pub struct JournalWriter {
     first_sequence: u64,
     /// The offset of the end of the journal.
     written: u64,
-    /// The number of bytes lost since then, without a gap in the journal so far.
+    /// The number of bytes lost since then for which the journal has no gap yet.
     lost: u64,
 }
 
@@ -228,7 +228,7 @@ impl JournalWriter {
         match (tried, piece) {
             (Ok(written), _) => Ok(written),
             (Err(error), JournalPiece::Data { .. }) => match self.reuse_in_need()? {
-                // Not more than its former length: the disk has no space for more.
+                // No more than its former length: the disk has no space for more.
                 Some(room) => self.write(time_ms, piece, room),
                 None => Err(error),
             },
@@ -295,7 +295,7 @@ impl JournalWriter {
         while self.bytes().saturating_add(self.segment_size) > self.limit {
             let Some(oldest) = self.older.front() else { break };
             if oldest.bytes > self.segment_size {
-                // It is from a time with another limit.
+                // It was written under another limit.
                 self.drop_oldest()?;
             } else if self.reuse_oldest()? {
                 return Ok(());
@@ -319,7 +319,7 @@ impl JournalWriter {
         }
     }
 
-    /// After a failed write: reuses a segment, which has space on disk. Returns how much.
+    /// Reuses a segment after a failed write, since it has space on disk. Returns how much.
     fn reuse_in_need(&mut self) -> io::Result<Option<u64>> {
         let Some(current) = &self.current else { return Ok(None) };
         if current.used == 0 && current.inherited > 0 {

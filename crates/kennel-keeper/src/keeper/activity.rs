@@ -22,8 +22,8 @@ const WINDOWS: u32 = 6;
 const SHORTEST_WINDOW: Duration = Duration::from_millis(1);
 /// The length of the last window, unless the others are even shorter.
 const CLOSE: Duration = Duration::from_secs(1);
-/// Even an agent at rest uses some CPU: timers, garbage collection and keep-alives of a runtime like Node
-/// take about a hundredth of a core. Work takes more hundredths than this, even if it waits for a disk.
+/// The CPU use of an agent at rest: timers, garbage collection and keep-alives of a runtime like
+/// Node take about a hundredth of a core. Work takes more than this, even if it waits for a disk.
 const REST_PERCENT: u32 = 3;
 /// Less CPU time than this counts as rest: the kernel counts it in ticks of 10 ms.
 const NOISE: Duration = Duration::from_millis(20);

@@ -18,7 +18,7 @@ enum Happening {
     Work(Duration),
 }
 
-/// A launch whose whole checks is known in advance.
+/// A launch whose activity is known in advance.
 #[derive(Debug, Clone, Default)]
 struct World(Vec<(Duration, Happening)>);
 
@@ -68,7 +68,7 @@ struct Checks {
     checks: Vec<Duration>,
 }
 
-/// Checks when it is due, and at `more` times besides.
+/// Checks when a check is due, and at the times in `more`.
 fn run(world: &World, limits: ActivityLimits, more: &[Duration], horizon: Duration) -> Checks {
     let mut activity = world.activity(limits);
     let mut checks = Vec::new();
@@ -200,7 +200,7 @@ fn silence_and_timeout_are_exact() {
     assert_eq!(checks.checks, [MINUTE]);
 }
 
-/// A clock of which the awake time stands still while the machine sleeps.
+/// A clock whose awake time stands still while the machine sleeps.
 #[derive(Debug, Clone, Copy, Default)]
 struct Clock {
     wall: Duration,
@@ -332,7 +332,7 @@ proptest! {
         prop_assert_eq!(checks.over, Some((limit, Cause::Idle)));
     }
 
-    /// However busy a launch is, each check is at least one window after the last.
+    /// However busy a launch is, there is at least one window between two checks.
     #[test]
     fn checks_are_few(
         happenings in proptest::collection::vec(happening(), 0..20),

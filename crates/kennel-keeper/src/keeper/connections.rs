@@ -108,7 +108,7 @@ impl Connections {
         KeeperReport::Hello { version: VERSION, pid, token: self.token.clone() }
     }
 
-    /// Sends a hello to the daemon that requested the launch, before it asks.
+    /// Sends a hello to the daemon that requested the launch, before the daemon sends one.
     pub(super) fn greet_daemon(&mut self) {
         let hello = self.hello();
         self.send_to_daemons(&hello, None);
@@ -384,7 +384,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits until a daemon, whose connection is returned, has recorded the outcome, or the disk.
+    /// Waits until a daemon, whose connection is returned, or the disk has the outcome.
     pub(super) fn wait_until_recorded(
         mut self,
         to_disk: impl Fn() -> io::Result<()>,

@@ -59,7 +59,7 @@ pub(super) fn launch_and_supervise(
     inherited: &YardInheritance,
     lock: BorrowedFd<'_>,
 ) -> (Outcome, Option<OutcomeFile>) {
-    // While the daemon writes its record.
+    // This runs while the daemon writes its record.
     let (file, journal) = match prepare(connections, order, lock) {
         Ok(files) => files,
         Err(cause) => {
@@ -135,7 +135,7 @@ fn make_pen(
         create_pen(support, &order.name, order.kind, &order.pen_limits(), init)
     };
     create(support)
-        // What the host supports may have changed since the yard tried it.
+        // Host support may have changed since the yard tested it.
         .or_else(|_| create(&HostSupport::survey(&order.name.home)))
         .map_err(|error| failed(203, &error))
 }
@@ -215,7 +215,7 @@ fn wait_for(
     }
 }
 
-/// The command. Its arguments and environment may have secrets in them, so the order keeps no copy.
+/// Builds the command. Arguments and environment may contain secrets, so the order keeps no copy.
 fn command(order: &mut LaunchOrder, stdin: Option<OwnedFd>) -> Result<Command, Cause> {
     let argv = std::mem::take(&mut order.argv);
     let [program, arguments @ ..] = &argv[..] else {

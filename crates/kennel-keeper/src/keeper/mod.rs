@@ -120,7 +120,7 @@ fn keep(
     let removed = !outcome.folder_left;
     let daemon = finish(connections, file.as_ref(), outcome)?;
     drop(lock); // from here on this process is not its keeper
-    // A keeper that has entered a namespace, left a folder, or still has a child is not used again.
+    // A keeper that entered a namespace, left a folder behind, or has a child is not used again.
     let alone = reap::reap_any()? == Reaped::NoChildren;
     let reusable = order.kind != PenKind::Pidns && removed && alone;
     Ok(daemon.filter(|_| reusable))

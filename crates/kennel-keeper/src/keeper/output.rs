@@ -14,10 +14,10 @@ use crate::journal::{Appended, JournalWriter};
 const CHUNK: usize = 64 * 1024;
 /// The maximum number of reads of one stream in one turn.
 const TURNS: u32 = 16;
-/// If a short read follows another one sooner than this …
+/// If less than this time lies between two short reads …
 const BUSY: Duration = Duration::from_millis(1);
 /// … the next read waits this long: a program that prints line by line is then read in larger
-/// pieces, and the delay is too short to be noticed.
+/// pieces, and the delay is too short to notice.
 const NAP: Duration = Duration::from_micros(500);
 /// How long reading the last output may take.
 const LAST_OUTPUT: Duration = Duration::from_secs(5);
@@ -152,7 +152,7 @@ impl AgentOutput {
         Ok((any, all_short))
     }
 
-    /// Returns how many bytes were read; zero if there is nothing now, none at the end of the stream.
+    /// Returns the number of bytes read: 0 if there are none now, `None` at the end of stream.
     fn read(&mut self, index: usize) -> io::Result<Option<usize>> {
         self.buffer.clear();
         self.buffer.reserve(CHUNK);

@@ -1,9 +1,9 @@
 //! A keeper takes one launch after another.
 //!
-//! To fork a process, to touch its first pages and to exit takes as long as everything else that a keeper does
-//! for a short session. So a keeper whose pen is empty and whose outcome is recorded closes everything but its
-//! connection to the daemon, reports that it is free, and waits for the next launch. Meanwhile it belongs to
-//! no session. It exits when the daemon does, or when the daemon has no use for it.
+//! Forking a process, touching its first pages and exiting takes as long as all else that a keeper
+//! does for a short session. So a keeper with an empty pen and a recorded outcome closes everything
+//! but its daemon connection, reports that it is free, and waits for the next launch. Meanwhile it
+//! has no session. It exits with the daemon, or when the daemon does not need it.
 
 use std::io;
 

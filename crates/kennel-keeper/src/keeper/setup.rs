@@ -38,12 +38,12 @@ impl YardFacts {
     }
 }
 
-/// Becomes a process of its own.
+/// Detaches this process from the session and the signals of the yard.
 pub(super) fn detach() -> io::Result<()> {
     // A session of its own has a CPU share of its own, which a busy neighbour can't take.
     rustix::process::setsid()?;
     // A keeper exits when its pen is empty, not because a whole group got a TERM. The yard already
-    // ignores the other polite signals; it reads this one from a descriptor.
+    // ignores the other termination signals; it reads this one from a descriptor.
     kennel_sys::signals::ignore(&[Signal::TERM.as_raw()])
 }
 

@@ -19,7 +19,7 @@ use crate::fault;
 use crate::journal::JournalWriter;
 use crate::protocol::{Cause, KeeperReport, KeeperRequest, LaunchOrder, LaunchStage, Outcome};
 
-/// When an agent that still runs is expected to run for long.
+/// After this time an agent is expected to run for long.
 const LONG_RUNNING: Duration = Duration::from_secs(1);
 /// How long the owner of a tethered session may take to connect.
 const OWNER: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ pub(super) struct LaunchSupervisor<'a> {
     owner: OwnerState,
     clock: LimitClock,
     cause: Cause,
-    /// When memory that only the launch needed is given back; none once that is done.
+    /// When to give back memory that only the launch needed; `None` once that is done.
     give_back_at: Option<Instant>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn supervise(
     }
     let end = pen.run(&mut supervisor);
     let unseen = || Status::Unknown("the keeper did not see it end".into());
-    // The client may have died before its request was recorded: then only this records it.
+    // The client may have died before its request was recorded; then this is its only record.
     let cause = match supervisor.cause {
         Cause::Ended if pen.is_stopped_before_exit() => Cause::Stopped,
         cause => cause,
@@ -184,7 +184,7 @@ impl LaunchSupervisor<'_> {
             self.connections.trouble(format!("can't read the last output: {error}"));
         }
         self.connections.grown(self.output.end());
-        // The agent's own status shows an OOM kill; that of one of its tools would go unnoticed.
+        // The agent's status shows an OOM kill of the agent, but not of one of its tools.
         if let Ok(Some(kills @ 1..)) = pen.pen.oom_kills() {
             let s = if kills == 1 { "" } else { "es" };
             let text =

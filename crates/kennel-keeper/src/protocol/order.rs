@@ -44,8 +44,8 @@ pub struct LaunchOrder {
     pub stdin: Stdin,
     /// The maximum number of bytes of output that are kept.
     pub output_limit: u64,
-    /// How long the launch may take, from the open gate on. For all three time limits: time in which the
-    /// machine sleeps does not count, and zero is no limit. The keeper enforces them without the daemon.
+    /// How long the launch may take, from the open gate on. For all three time limits: the time
+    /// that the machine sleeps does not count, zero means no limit, and the keeper needs no daemon.
     pub timeout: Option<Duration>,
     /// How long the launch may show no activity at all.
     pub idle: Option<Duration>,

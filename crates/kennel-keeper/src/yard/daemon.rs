@@ -21,9 +21,9 @@ pub const DAEMON: &str = "kennel-daemon";
 const EXEC: Duration = Duration::from_secs(30);
 /// The pause before a crashed daemon is restarted. It doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// … up to this.
+/// … up to this maximum.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
-/// After a daemon that ran this long, the pause is the first one again.
+/// After a daemon that ran this long, the first pause applies again.
 const SOUND: Duration = Duration::from_secs(60);
 
 /// What a daemon requests by its exit code.

@@ -41,7 +41,7 @@ enum YardTurn {
     IsKeeper(LaunchDescriptors),
 }
 
-/// What the yard does after the exit of the daemon.
+/// The yard's behaviour after the daemon exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterDaemon {
     /// It starts a new daemon.
@@ -96,7 +96,7 @@ impl YardServer {
         let YardResume { lock, home_lock, listener, keepers, store } = resumed;
         kennel_sys::process::prepare_to_fork();
         reap::become_subreaper()?;
-        // The last two: the client that started the yard may have limits on CPU time and file size.
+        // The last two: the starting client may have limits on CPU time and file size.
         let ignored = [
             Signal::HUP,
             Signal::INT,
@@ -145,7 +145,7 @@ impl YardServer {
                     let Self { support, facts, .. } = self;
                     return Some((descriptors, YardInheritance { support, facts }));
                 }
-                // What fails (no descriptors, no memory) may work later.
+                // An error such as no descriptors or no memory may go away.
                 Err(error) => {
                     log(&error.to_string());
                     std::thread::sleep(TROUBLE);
@@ -230,7 +230,7 @@ impl YardServer {
         if self.daemon.is_none() && self.keepers.is_empty() {
             self.future = AfterDaemon::Leave;
         } else if self.daemon.is_none() {
-            // Sessions without a daemon: a daemon must end them.
+            // Only a daemon can end the sessions.
             self.start_at = Some(Instant::now());
             self.start_daemon_if_due();
         }
@@ -365,7 +365,7 @@ impl YardServer {
 
     fn report(&self, report: &YardReport) {
         let Some(daemon) = &self.daemon else { return };
-        // A daemon whose socket is full is stuck, and learns the rest from the status.
+        // A daemon whose socket is full is stuck, and can request the status later.
         if let Err(error) = daemon.channel.send(&report.encode(), &[]) {
             log(&format!("can't send a report to the daemon: {error}"));
         }

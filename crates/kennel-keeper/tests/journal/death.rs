@@ -1,4 +1,4 @@
-//! The keeper is killed: complete records are found, incomplete ones are not, and the gap is reported.
+//! The keeper is killed: readers find complete records only, and the gap is reported.
 
 use std::fs;
 use std::path::Path;

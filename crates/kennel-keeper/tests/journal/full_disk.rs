@@ -9,7 +9,7 @@ use super::{Seen, bytes_at, drain};
 
 const DISK: &str = "JOURNAL_TEST_DISK";
 
-/// Runs [`on_a_small_disk`] with a small tmpfs, in its own mount namespace, so that nothing is left behind.
+/// Runs [`on_a_small_disk`] with a small tmpfs in a mount namespace, so that nothing is left.
 #[test]
 fn a_full_disk() {
     if !rustix::process::geteuid().is_root() {

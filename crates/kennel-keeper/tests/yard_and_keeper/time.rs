@@ -85,7 +85,7 @@ pub(super) fn truly_idle(daemon: &mut Daemon) {
 pub(super) fn computes_in_silence(daemon: &mut Daemon) {
     for (name, kind) in pens() {
         let stop = daemon.home.join(format!("{name}-stop"));
-        // The agent sleeps. A process that it started computes, without output and without children.
+        // The agent sleeps. A process that it started computes, without output or children.
         let script =
             format!("setsid sh -c 'while [ ! -e {} ]; do :; done' & wait; exit 5", stop.display());
         let order = daemon.order(name, &script);
@@ -122,7 +122,7 @@ pub(super) fn starts_processes(daemon: &mut Daemon) {
     }
 }
 
-/// Input is sent around the moment of the verdict. If a client learns that it was taken, the session goes on.
+/// Input arrives around the moment of the verdict. If it was taken, the session goes on.
 pub(super) fn input_at_the_last_moment(daemon: &mut Daemon) {
     let launches = (0..12).map(|round: u32| {
         let order = daemon.order(&format!("a{round}"), "exec sleep 1000");

@@ -85,7 +85,7 @@ impl SupervisorProgram {
         Self { path: "/proc/self/exe".into() }
     }
 
-    /// Another program whose `main` begins with [`super::run_if_supervisor`].
+    /// Runs another program whose `main` begins with [`super::run_if_supervisor`].
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }

@@ -1,5 +1,5 @@
-//! The supervisor's side: a small process with one thread that launches one agent into one pen. It ends the
-//! pen on request, or when the program that started it is gone, and exits only when the pen is empty.
+//! The supervisor's side: a small single-threaded process that launches one agent into one pen. It
+//! ends the pen on request or when its program is gone, and exits only when the pen is empty.
 //!
 //! ```text
 //! Launch -> pen -> process behind its gate -> Born -> Open -> Running -> … -> Exited -> … -> Gone
@@ -46,8 +46,8 @@ impl OwnEnvironment {
     pub(super) fn set_up(namespace: Option<NamespaceInit>) -> io::Result<Self> {
         // Keep no folder of the user busy.
         rustix::process::chdir("/")?;
-        // A supervisor exits when its pen is empty, not because a whole tree or group got a polite
-        // signal: it may itself run inside another pen.
+        // A supervisor exits when its pen is empty, not because a whole tree or group got a
+        // termination signal: it may itself run inside another pen.
         let polite =
             [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
         kennel_sys::signals::ignore(&polite.map(Signal::as_raw))?;

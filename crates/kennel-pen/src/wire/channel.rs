@@ -180,9 +180,9 @@ impl QueuedChannel {
         self.queue.len()
     }
 
-    /// Sends a message, or queues it behind the others. A descriptor goes along only if the message can be
-    /// sent at once, and such a message overtakes queued ones. A message to a peer that has closed its end,
-    /// or that is too long, is dropped: the peer's own messages can still be received.
+    /// Sends a message, or queues it behind the others. A descriptor is sent only if the message
+    /// can be sent at once, and such a message overtakes queued ones. A message that is too long,
+    /// or whose peer has closed its end, is dropped: the peer's own messages can still be received.
     pub fn send(&mut self, message: Vec<u8>, descriptor: Option<BorrowedFd<'_>>) {
         if self.queue.is_empty() || descriptor.is_some() {
             match self.channel.send(&message, descriptor.as_slice()) {

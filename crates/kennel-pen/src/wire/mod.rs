@@ -1,7 +1,7 @@
-//! How Kennel's own processes talk to each other: messages with descriptors over a local socket.
+//! How Kennel's own processes communicate: messages with descriptors over a local socket.
 //!
 //! The format is [postcard]. A receiver ignores bytes that follow what it knows, and a variant
-//! keeps its position for ever: new variants are added at the end of an enum, never in between.
+//! always keeps its position: new variants are added at the end of an enum, never in between.
 
 mod channel;
 

@@ -1,4 +1,4 @@
-//! A gated process is identified before it runs, runs only on request, and leaves nothing when it is dropped.
+//! A gated process has an identity, runs only on request, and leaves nothing when it is dropped.
 
 use std::collections::BTreeSet;
 use std::fs;
