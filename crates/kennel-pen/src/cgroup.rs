@@ -246,12 +246,12 @@ impl Cgroup {
     }
 
     pub(crate) fn set(&self, setting: &CgroupSetting) -> Result<(), CallError> {
-        let CgroupSetting { file, text, may_lack, .. } = setting;
+        let CgroupSetting { file, text, may_be_missing, .. } = setting;
         let at = |error: CallError| error.on(self.path.join(file).display());
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         let opened = call("open", || rustix::fs::openat(&self.folder, *file, flags, Mode::empty()));
         let fd = match opened {
-            Err(error) if *may_lack && error.errno() == Some(Errno::NOENT.raw_os_error()) => {
+            Err(error) if *may_be_missing && error.errno() == Some(Errno::NOENT.raw_os_error()) => {
                 return Ok(());
             }
             other => other.map_err(at)?,

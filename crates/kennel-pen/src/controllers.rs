@@ -84,7 +84,7 @@ pub(crate) struct PenFolder<'a> {
     pub(crate) version_one: Vec<String>,
     /// The controllers at the top of the visible hierarchy.
     pub(crate) at_top: Vec<String>,
-    pub(crate) whose: &'a dyn Fn(i32) -> ProcessOwner,
+    pub(crate) owner_of: &'a dyn Fn(i32) -> ProcessOwner,
 }
 
 impl<'a> PenFolder<'a> {
@@ -103,7 +103,7 @@ impl<'a> PenFolder<'a> {
             at_top: top
                 .and_then(|path| fs::read_to_string(path).ok())
                 .map_or_else(Vec::new, |list| words(&list)),
-            whose: &whose,
+            owner_of: &owner_of,
         }
     }
 
@@ -190,7 +190,7 @@ impl<'a> PenFolder<'a> {
         // A process in an invisible pid namespace has the pid 0.
         let text = self.read("cgroup.procs")?;
         for pid in text.lines().map(|line| line.trim().parse::<i32>().unwrap_or(0)) {
-            match (self.whose)(pid) {
+            match (self.owner_of)(pid) {
                 ProcessOwner::Kennel => pids.push(pid),
                 ProcessOwner::Gone => {}
                 ProcessOwner::Other(name) => return Err(NoController::Strangers { pid, name }),
@@ -263,7 +263,7 @@ fn is_marked(folder: &Path) -> bool {
 }
 
 /// Kennel's own processes run the same program, or one with such a name, as the same user.
-fn whose(pid: i32) -> ProcessOwner {
+fn owner_of(pid: i32) -> ProcessOwner {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let Ok(folder) = fs::metadata(&process) else {
         return match pid {

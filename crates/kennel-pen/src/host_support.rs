@@ -18,7 +18,7 @@ use crate::limits::{CgroupSetting, Controller, NoController, PenLimitError, PenL
 use crate::name::{HomeId, PenName};
 
 /// How long the cgroup of a trial may take to become empty.
-const REMOVAL: Duration = Duration::from_secs(5);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why no cgroup pens can be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -215,7 +215,7 @@ fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {
 
 /// On a busy machine the process of the trial may take a while to exit.
 fn remove_soon(cgroup: &Cgroup) -> Result<(), CallError> {
-    let deadline = Instant::now() + REMOVAL;
+    let deadline = Instant::now() + REMOVAL_TIMEOUT;
     loop {
         if cgroup.remove()? {
             return Ok(());

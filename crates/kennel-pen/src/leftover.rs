@@ -154,16 +154,16 @@ impl Leftover {
     /// A call failed. The pen is still there.
     pub fn end(&self, deadline: Instant) -> io::Result<LeftoverEnd> {
         const PAUSE: Duration = Duration::from_millis(10);
-        let mut strikes = 0_u32;
+        let mut kill_rounds = 0_u32;
         loop {
             if self.cgroup.remove().map_err(io::Error::other)? {
                 return Ok(LeftoverEnd::Removed);
             }
             self.cgroup.kill()?;
-            if strikes > 0 {
+            if kill_rounds > 0 {
                 self.cgroup.kill_each()?;
             }
-            strikes = strikes.saturating_add(1);
+            kill_rounds = kill_rounds.saturating_add(1);
             let now = Instant::now();
             if now >= deadline {
                 return Ok(LeftoverEnd::StillAlive(self.cgroup.pids()?));

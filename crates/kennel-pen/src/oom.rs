@@ -3,9 +3,9 @@
 use std::fs;
 
 /// How much higher the OOM score of an agent is than that of its owner.
-const LIKELIER: i32 = 200;
+const AGENT_OFFSET: i32 = 200;
 /// The kernel's maximum.
-const HIGHEST: i32 = 1000;
+const MAX_SCORE: i32 = 1000;
 const SCORE: &str = "/proc/self/oom_score_adj";
 
 /// The OOM score of this process before it was raised. Dropping this restores it.
@@ -27,8 +27,8 @@ impl OomScore {
     /// As [`Self::raised`], but afterwards this process has the score `own`.
     #[must_use]
     pub fn raised_from(own: i32) -> Option<Self> {
-        let before = own.min(HIGHEST);
-        fs::write(SCORE, before.saturating_add(LIKELIER).min(HIGHEST).to_string()).ok()?;
+        let before = own.min(MAX_SCORE);
+        fs::write(SCORE, before.saturating_add(AGENT_OFFSET).min(MAX_SCORE).to_string()).ok()?;
         Some(Self { before })
     }
 }

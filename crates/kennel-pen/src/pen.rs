@@ -69,7 +69,7 @@ pub enum RemovalFailure {
 }
 
 /// How long a signal to all processes may take to find those that are forked meanwhile.
-const SIGNALLING: Duration = Duration::from_millis(200);
+const SIGNAL_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The maximum number of children that are reaped at once, so that a flood of exits does not block
 /// everything else. Their signal stays pending, so the next turn comes at once.
@@ -96,9 +96,9 @@ pub struct Pen {
     /// Those of `others` that have exited, until the caller takes them.
     others_exited: Vec<(i32, WaitStatus)>,
     /// The number of rounds of KILL.
-    pub(crate) strikes: u32,
+    pub(crate) kill_rounds: u32,
     /// The processes that the last round reached.
-    pub(crate) struck: HashSet<ProcessKey>,
+    pub(crate) killed: HashSet<ProcessKey>,
     /// Whether the last reaping left children.
     children_left: bool,
     /// Whether the pen was empty and its folder is gone.
@@ -147,8 +147,8 @@ impl Pen {
     ///
     /// # Errors
     /// See [`CreateError`]. Nothing is left then.
-    pub fn create(ground: &HostSupport, name: PenName, kind: PenKind) -> Result<Self, CreateError> {
-        Self::create_limited(ground, name, kind, &PenLimits::default()).map(|(pen, _)| pen)
+    pub fn create(host: &HostSupport, name: PenName, kind: PenKind) -> Result<Self, CreateError> {
+        Self::create_limited(host, name, kind, &PenLimits::default()).map(|(pen, _)| pen)
     }
 
     /// Creates a pen with limits that hold from its first process on. Also returns the limits that
@@ -157,17 +157,17 @@ impl Pen {
     /// # Errors
     /// Nothing is left then, apart from what [`HostSupport::limits`] describes.
     pub fn create_limited(
-        ground: &HostSupport,
+        host: &HostSupport,
         name: PenName,
         kind: PenKind,
         limits: &PenLimits,
     ) -> Result<(Self, Vec<PenLimitError>), CreateError> {
-        let base = match (kind, ground.cgroup()) {
+        let base = match (kind, host.cgroup()) {
             (PenKind::Subtree | PenKind::Pidns, _) | (PenKind::Auto, Err(_)) => None,
             (_, Ok(base)) => Some(base),
             (PenKind::Cgroup, Err(why)) => return Err(CreateError::NoCgroup(why.clone())),
         };
-        let (settings, mut unmet) = ground.prepare(limits, base, kind)?;
+        let (settings, mut unmet) = host.prepare(limits, base, kind)?;
         let taken = take_slot()?;
         call("prctl subreaper", reap::become_subreaper)?;
         let children = call("signalfd", child_signals)?;
@@ -210,8 +210,8 @@ impl Pen {
             refused: Vec::new(),
             others: HashSet::new(),
             others_exited: Vec::new(),
-            strikes: 0,
-            struck: HashSet::new(),
+            kill_rounds: 0,
+            killed: HashSet::new(),
             children_left: false,
             removed: false,
             children: Some(children),
@@ -423,7 +423,7 @@ impl Pen {
         if let Some(init) = self.namespace {
             init.signal_others(signal)?;
         } else {
-            self.signal_until_none_is_new(signal, SIGNALLING)?;
+            self.signal_until_none_is_new(signal, SIGNAL_TIMEOUT)?;
         }
         if signal == Signal::TERM {
             return self.signal(Signal::CONT);
@@ -434,7 +434,7 @@ impl Pen {
     /// Sends HUP to processes that ignore TERM, as an interactive shell does: it exits because its
     /// terminal is gone. Processes that act on TERM don't get it.
     pub fn hang_up(&mut self) -> io::Result<()> {
-        subtree::hang_up(&self.others, Instant::now() + SIGNALLING)
+        subtree::hang_up(&self.others, Instant::now() + SIGNAL_TIMEOUT)
     }
 
     /// A process that is forked during one round is found in the next. The rounds are limited: only

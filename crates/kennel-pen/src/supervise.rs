@@ -31,9 +31,9 @@ use crate::status::Status;
 /// The length of one round of killing. Requests are served between two rounds.
 const KILL_ROUND: Duration = Duration::from_millis(250);
 /// How long until processes that can't be killed are reported and rounds become less frequent.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REPORT_AFTER: Duration = Duration::from_secs(5);
 /// The pause between two rounds after that, and after an error.
-const PROBE: Duration = Duration::from_secs(1);
+const LATER_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of entries of a list in a report.
 const MAX_LISTED: usize = 2000;
 
@@ -176,7 +176,7 @@ impl SupervisedPen {
                 // abandon the processes.
                 Err(error) => {
                     supervisor.report(PenEvent::Trouble(error.to_string()));
-                    let _paused = self.pen.wait(Some(Instant::now() + PROBE), &[]);
+                    let _paused = self.pen.wait(Some(Instant::now() + LATER_PAUSE), &[]);
                 }
             }
         }
@@ -254,7 +254,7 @@ impl SupervisedPen {
     fn kill_for_a_while(&mut self, supervisor: &mut impl Supervisor) -> io::Result<()> {
         let now = Instant::now();
         let since = *self.killing_since.get_or_insert(now);
-        let patient = now.saturating_duration_since(since) < PATIENCE;
+        let patient = now.saturating_duration_since(since) < REPORT_AFTER;
         match self.pen.end(now + KILL_ROUND)? {
             EndOutcome::Empty => Ok(()),
             EndOutcome::StillAlive(mut survivors) => {
@@ -263,7 +263,7 @@ impl SupervisedPen {
                     survivors.truncate(MAX_LISTED);
                     supervisor.report(PenEvent::StillAlive(survivors));
                 }
-                let pause = if patient { Duration::ZERO } else { PROBE };
+                let pause = if patient { Duration::ZERO } else { LATER_PAUSE };
                 self.wait(supervisor, Some(Instant::now() + pause))
             }
         }
@@ -305,7 +305,7 @@ pub fn create_pen(
 /// Ends everything that a failed launch has started. Returns whether the pen's folder stays.
 pub fn end_failed_launch(mut pen: Pen, mut report: impl FnMut(PenEvent)) -> bool {
     loop {
-        match pen.end(Instant::now() + PATIENCE) {
+        match pen.end(Instant::now() + REPORT_AFTER) {
             Ok(EndOutcome::Empty) => return pen.try_remove().is_err(),
             Ok(EndOutcome::StillAlive(survivors)) => report(PenEvent::StillAlive(survivors)),
             Err(error) => {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::Uid;
 
 /// How long the answer may take: it comes from a process of the same user on the same machine.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST: usize = 64 * 1024;
 /// The alignment of D-Bus values.
 const ALIGNED: usize = 8;
@@ -24,8 +24,8 @@ pub(crate) fn is_delegated(unit: &str) -> Option<bool> {
 }
 
 fn ask(stream: UnixStream, unit: &str) -> io::Result<bool> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let mut answers = BufReader::new((&stream).take(LONGEST as u64));
     (&stream).write_all(greeting(rustix::process::geteuid()).as_bytes())?;
     let mut line = String::new();

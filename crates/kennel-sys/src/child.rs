@@ -26,7 +26,7 @@ const SCRATCH: usize = 10;
 const NOTHING_YET: isize = -(libc::EAGAIN as isize);
 /// How often to poll the gate before sleeping: some microseconds. A caller that opens it at once
 /// does so by then, and a sleep and a wake-up on another core cost ten times that.
-const LOOKS: u32 = 100;
+const GATE_POLLS: u32 = 100;
 /// The size of the kernel's signal set, in bytes.
 const SIGSET: usize = 8;
 /// The highest signal, including those that libc reserves.
@@ -283,7 +283,7 @@ impl Child<'_> {
             // SAFETY: see `run`; it writes one byte. All signals are blocked, so no EINTR.
             match unsafe { syscall(libc::SYS_read, args) } {
                 1 if byte == GO => return Ok(()),
-                NOTHING_YET if looks < LOOKS => looks = looks.wrapping_add(1),
+                NOTHING_YET if looks < GATE_POLLS => looks = looks.wrapping_add(1),
                 NOTHING_YET => {
                     let mut ready =
                         libc::pollfd { fd: GATE as i32, events: libc::POLLIN, revents: 0 };

@@ -62,7 +62,7 @@ pub fn call<T, E: Into<io::Error>>(
     name: &'static str,
     make: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, CallError> {
-    if let Some(errno) = armed::strike(name) {
+    if let Some(errno) = armed::requested_errno(name) {
         return Err(CallError::new(name, io::Error::from_raw_os_error(errno)));
     }
     make().map_err(|error| CallError::new(name, error))
@@ -120,7 +120,7 @@ mod armed {
         PLAN.take().map(|plan| plan.seen).unwrap_or_default()
     }
 
-    pub(super) fn strike(name: &'static str) -> Option<i32> {
+    pub(super) fn requested_errno(name: &'static str) -> Option<i32> {
         if let Some(errno) = HOOK.get().and_then(|hook| hook(name)) {
             return Some(errno);
         }
@@ -158,7 +158,7 @@ mod armed {
 #[cfg(not(feature = "faults"))]
 mod armed {
     #[inline(always)]
-    pub(super) fn strike(_name: &'static str) -> Option<i32> {
+    pub(super) fn requested_errno(_name: &'static str) -> Option<i32> {
         None
     }
 

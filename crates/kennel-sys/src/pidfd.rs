@@ -146,7 +146,7 @@ pub fn ended(pidfd: BorrowedFd<'_>) -> Option<WaitStatus> {
 }
 
 /// Whether this kernel reports parent, user and (since 6.15) exit status for a pidfd.
-pub fn tells_more() -> bool {
+pub fn has_info() -> bool {
     let Ok(Some(own)) = open(rustix::process::getpid().as_raw_pid()) else { return false };
     // A newer kernel succeeds, and leaves the bit out as long as there is no exit status. An older
     // one does not know the request at all.

@@ -36,7 +36,7 @@ pub fn fork_alone() -> io::Result<Forked> {
 
 /// Exits at once: no destructor runs, nothing is flushed. For a fork that has done its work: what
 /// it inherited is not its own to clean up, and cleaning up would copy page after page.
-pub fn leave_at_once(code: u8) -> ! {
+pub fn exit_at_once(code: u8) -> ! {
     // SAFETY: it takes a number, and does not return.
     unsafe { libc::_exit(code.into()) }
 }

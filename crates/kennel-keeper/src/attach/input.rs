@@ -7,7 +7,7 @@ use crate::protocol::{KeeperRequest, LONGEST_INPUT};
 /// The maximum number of bytes that the keeper has not yet passed on to the agent.
 const WINDOW: usize = 4 * LONGEST_INPUT;
 /// When this many bytes are queued, no more are read.
-const ENOUGH: usize = 64 * 1024;
+const MAX_QUEUED: usize = 64 * 1024;
 
 /// The queue of input.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub struct TypedInput {
 impl TypedInput {
     /// Whether more should be read.
     pub fn wants_more(&self) -> bool {
-        !self.ended && self.queue.len() < ENOUGH
+        !self.ended && self.queue.len() < MAX_QUEUED
     }
 
     pub fn add(&mut self, bytes: &[u8]) {
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(send_all(&mut input), [KeeperRequest::Input(vec![b'x'; 60])]);
         input.taken(u32::try_from(WINDOW).unwrap());
         assert_eq!(send_all(&mut input), [KeeperRequest::Input(vec![b'x'; 40])]);
-        input.add(&[b'x'; ENOUGH]);
+        input.add(&[b'x'; MAX_QUEUED]);
         assert!(!input.wants_more());
     }
 

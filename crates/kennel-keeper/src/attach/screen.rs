@@ -8,7 +8,7 @@ use super::sequence::{Control, Splitter, TextPiece};
 use crate::journal::{JournalItem, JournalReader, STDERR};
 
 /// The maximum amount of output that is searched for the last clear.
-const FAR_BACK: u64 = 8 * 1024 * 1024;
+const MAX_SEARCHED: u64 = 8 * 1024 * 1024;
 /// The maximum amount of output that is shown again if the screen was never cleared.
 const TAIL: usize = 64 * 1024;
 /// The maximum if the screen was cleared.
@@ -178,7 +178,7 @@ impl ScreenReplay {
                     shown.clear();
                     *cleared = true;
                 }
-                if !asks(sequence) {
+                if !is_query(sequence) {
                     shown.extend(sequence);
                 }
             }
@@ -216,7 +216,7 @@ impl ScreenReplay {
 /// What the screen of the session with this journal shows. Leaves the reader at the journal's end.
 pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTracker)> {
     let mut replay = ScreenReplay::default();
-    let from = reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK));
+    let from = reader.start()?.max(reader.end()?.saturating_sub(MAX_SEARCHED));
     reader.seek(from)?;
     loop {
         match reader.next()? {
@@ -240,7 +240,7 @@ fn clears(sequence: &[u8]) -> bool {
 }
 
 /// Whether this is a query that a terminal answers. The program no longer expects the answer.
-fn asks(sequence: &[u8]) -> bool {
+fn is_query(sequence: &[u8]) -> bool {
     if let Some(control) = Control::parse(sequence) {
         return match (control.private, control.intermediate, control.last) {
             (_, [], b'c' | b'n') | (Some(b'?'), [], b'u' | b'm') | (Some(b'>'), [], b'q') => true,
@@ -270,7 +270,7 @@ impl QueryFilter {
         let mut shown = Vec::with_capacity(output.len());
         self.0.feed(output, |piece| match piece {
             TextPiece::Text(text) => shown.extend(text),
-            TextPiece::Sequence(sequence) if asks(sequence) => {}
+            TextPiece::Sequence(sequence) if is_query(sequence) => {}
             TextPiece::Sequence(sequence) => shown.extend(sequence),
         });
         shown

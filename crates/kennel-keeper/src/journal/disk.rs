@@ -19,9 +19,9 @@ pub(super) trait Disk: Send + Debug {
 }
 
 #[derive(Debug)]
-pub(super) struct TrueDisk;
+pub(super) struct RealDisk;
 
-impl Disk for TrueDisk {
+impl Disk for RealDisk {
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(path)
     }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::disk::{Disk, TrueDisk};
+use super::disk::{Disk, RealDisk};
 use super::format::{
     GAP_RECORD, LossReason, MAX_DATA, RECORD_HEAD, RecordHead, SEGMENT_HEAD, SegmentHead,
 };
@@ -108,7 +108,7 @@ impl JournalWriter {
     /// At most `limit` bytes are kept on disk. Folder and files are created with the first output:
     /// many sessions have none.
     pub fn create(folder: &Path, limit: u64) -> io::Result<Self> {
-        Self::create_on(Box::new(TrueDisk), folder, limit)
+        Self::create_on(Box::new(RealDisk), folder, limit)
     }
 
     /// Writes a gap at the end of the journal of a dead keeper. The caller must know that the
@@ -223,7 +223,7 @@ impl JournalWriter {
     fn place(&mut self, time_ms: u64, piece: JournalPiece<'_>) -> io::Result<usize> {
         let tried = match self.has_room_for(piece) {
             true => self.write(time_ms, piece, self.segment_size),
-            false => self.turn_over().and_then(|()| self.write(time_ms, piece, self.segment_size)),
+            false => self.advance().and_then(|()| self.write(time_ms, piece, self.segment_size)),
         };
         match (tried, piece) {
             (Ok(written), _) => Ok(written),
@@ -291,7 +291,7 @@ impl JournalWriter {
     }
 
     /// Continues in another segment: a new one, or the oldest one at the limit.
-    fn turn_over(&mut self) -> io::Result<()> {
+    fn advance(&mut self) -> io::Result<()> {
         while self.bytes().saturating_add(self.segment_size) > self.limit {
             let Some(oldest) = self.older.front() else { break };
             if oldest.bytes > self.segment_size {

@@ -21,17 +21,17 @@ use crate::protocol::{
     VERSION,
 };
 
-const CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// The maximum number of requests of one connection that are read in one turn.
-const AT_ONCE: u32 = 64;
+const MAX_PER_TURN: u32 = 64;
 /// The maximum number of queued reports of one connection.
-const QUEUED: usize = 256;
+const MAX_QUEUED: usize = 256;
 /// The maximum number of requests that wait until the program runs.
-const EARLY: usize = 64;
+const MAX_EARLY: usize = 64;
 /// How long a daemon may take to record an outcome before it is written to disk as well.
-const RECORDING: Duration = Duration::from_secs(5);
+const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between attempts to write an outcome to disk.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Something that concerns the launch itself.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ impl Connections {
         use KeeperRequest::{Input, Members, Usage};
         for event in events {
             match event {
-                event if self.early.len() < EARLY => self.early.push(event),
+                event if self.early.len() < MAX_EARLY => self.early.push(event),
                 PeerEvent::Request(from, Input(_) | Members | Usage) => {
                     let refused = KeeperReport::Refused("the program does not run yet".to_owned());
                     self.send_to(from, &refused);
@@ -284,7 +284,7 @@ impl Connections {
             let own = rustix::process::geteuid();
             // Inside a pid namespace the kernel returns no credentials of a peer outside.
             let belongs = peer.map_or(true, |peer| peer.uid == own || peer.uid.is_root());
-            if belongs && self.connections.len() < CONNECTIONS {
+            if belongs && self.connections.len() < MAX_CONNECTIONS {
                 self.add(socket, None);
                 return; // the next one in the next turn
             }
@@ -294,7 +294,7 @@ impl Connections {
 
     fn read(&mut self, index: usize, events: &mut Vec<PeerEvent>) {
         // One busy connection must not keep the others from being served.
-        for _ in 0..AT_ONCE {
+        for _ in 0..MAX_PER_TURN {
             let connection = &mut self.connections[index];
             if connection.gone {
                 return;
@@ -389,7 +389,7 @@ impl Connections {
         mut self,
         to_disk: impl Fn() -> io::Result<()>,
     ) -> io::Result<Option<OwnedFd>> {
-        let deadline = Instant::now() + RECORDING;
+        let deadline = Instant::now() + RECORD_TIMEOUT;
         loop {
             if self.serve().iter().any(|event| event.is(&KeeperRequest::Release)) {
                 let mut daemons = self.connections.into_iter().filter(PeerConnection::is_daemon);
@@ -407,7 +407,7 @@ impl Connections {
                 }
                 Err(error) => {
                     self.trouble(format!("can't write the outcome to disk: {error}"));
-                    self.wait(Some(now + RETRY))?;
+                    self.wait(Some(now + RETRY_PAUSE))?;
                 }
             }
         }
@@ -425,7 +425,7 @@ impl PeerConnection {
             return;
         }
         self.channel.send(message, descriptor.map(AsFd::as_fd));
-        self.gone = self.channel.queued() > QUEUED; // the peer does not read
+        self.gone = self.channel.queued() > MAX_QUEUED; // the peer does not read
     }
 
     fn report_growth(&mut self, end: u64) {

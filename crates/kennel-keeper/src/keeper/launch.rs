@@ -27,9 +27,9 @@ use crate::protocol::{
 };
 
 /// How long the daemon may take for its next request. It is a program, but its disk may be slow.
-const GRANT: Duration = Duration::from_secs(60);
+const GRANT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the exec may take: enough for a slow network file system.
-const EXEC: Duration = Duration::from_secs(30);
+const EXEC_TIMEOUT: Duration = Duration::from_secs(30);
 
 fn failed(code: u8, error: &(dyn Error + 'static)) -> Cause {
     Cause::Failed { code, why: with_causes(error) }
@@ -172,7 +172,7 @@ fn launch(
     wait_for(connections, Some(&gated), &KeeperRequest::Open)?;
     fault::point("keeper.granted");
     connections.set_stage(LaunchStage::Running);
-    let ends = gated.open(Instant::now() + EXEC)?;
+    let ends = gated.open(Instant::now() + EXEC_TIMEOUT)?;
     connections.send_to_all(&KeeperReport::Running);
     Ok(ends)
 }
@@ -186,7 +186,7 @@ fn wait_for(
 ) -> Result<(), Cause> {
     use KeeperRequest::{Dismiss, Kill, Stop};
     use PeerEvent::{OwnerGone, Request};
-    let deadline = Instant::now() + GRANT;
+    let deadline = Instant::now() + GRANT_TIMEOUT;
     loop {
         let events = connections.serve();
         let calls_off = |event: &PeerEvent| {

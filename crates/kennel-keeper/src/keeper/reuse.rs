@@ -8,7 +8,7 @@
 use std::io;
 
 use kennel_pen::wire::{Channel, Delivery, Received, WireMessage};
-use kennel_sys::process::leave_at_once;
+use kennel_sys::process::exit_at_once;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
 
@@ -16,7 +16,7 @@ use super::{LaunchDescriptors, YardInheritance, keep, setup};
 use crate::protocol::{KeeperReport, KeeperRequest, LONGEST_REQUEST};
 
 /// The maximum number of launches of one keeper, so that a leak does not grow for ever.
-const LAUNCHES: u32 = 1000;
+const MAX_LAUNCHES: u32 = 1000;
 
 /// Runs as a keeper in a new fork of the yard, for one launch after another. Logs an error.
 pub(crate) fn serve(
@@ -28,7 +28,7 @@ pub(crate) fn serve(
     if let Err(error) = &served {
         log(error);
     }
-    leave_at_once(served.is_err().into())
+    exit_at_once(served.is_err().into())
 }
 
 fn serve_launches(
@@ -37,7 +37,7 @@ fn serve_launches(
 ) -> io::Result<()> {
     setup::detach()?;
     for launch in 1.. {
-        let daemon = keep(descriptors, inherited)?.filter(|_| launch < LAUNCHES);
+        let daemon = keep(descriptors, inherited)?.filter(|_| launch < MAX_LAUNCHES);
         let Some(daemon) = daemon else { return Ok(()) };
         inherited.facts.set_name("kennel-spare")?;
         let Some(next) = wait_for_launch(daemon)? else { return Ok(()) };

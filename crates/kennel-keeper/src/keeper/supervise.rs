@@ -22,7 +22,7 @@ use crate::protocol::{Cause, KeeperReport, KeeperRequest, LaunchOrder, LaunchSta
 /// After this time an agent is expected to run for long.
 const LONG_RUNNING: Duration = Duration::from_secs(1);
 /// How long the owner of a tethered session may take to connect.
-const OWNER: Duration = Duration::from_secs(5);
+const OWNER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often pending requests and output are served before a time limit ends anything.
 const LAST_TURNS: u32 = 64;
 
@@ -74,7 +74,7 @@ pub(super) fn supervise(
         terminal: None,
         lease: order.lease,
         owner: match order.tethered {
-            true => OwnerState::Expected(Instant::now() + OWNER),
+            true => OwnerState::Expected(Instant::now() + OWNER_TIMEOUT),
             false => OwnerState::None,
         },
         cause: Cause::Ended,
@@ -119,10 +119,10 @@ impl Supervisor for LaunchSupervisor<'_> {
 
     fn poll_fds<'a>(&'a self, pen: &SupervisedPen, fds: &mut Vec<PollFd<'a>>) -> Option<Instant> {
         self.connections.poll_fds(fds); // first, so that `woken` finds the listener
-        let nap = self.output.poll_fds(fds);
+        let due = self.output.poll_fds(fds);
         fds.extend(self.input.poll_fd());
         let others =
-            [nap, self.lease_end(), self.owner_deadline(), self.next_check(pen), self.give_back_at];
+            [due, self.lease_end(), self.owner_deadline(), self.next_check(pen), self.give_back_at];
         others.into_iter().flatten().min()
     }
 
@@ -195,7 +195,7 @@ impl LaunchSupervisor<'_> {
 
     fn is_something_pending(&self, pen: &SupervisedPen) -> io::Result<bool> {
         let mut fds: Vec<PollFd<'_>> = Vec::new();
-        let _nap = self.output.poll_fds(&mut fds);
+        let _pause = self.output.poll_fds(&mut fds);
         self.connections.poll_fds(&mut fds);
         Ok(pen.pen.wait_also_for(Some(Instant::now()), &mut fds)? == Woken::Changed)
     }

@@ -18,13 +18,13 @@ use crate::protocol::LONGEST_REQUEST;
 /// The name by which the program knows that it is the daemon, and which `ps` shows.
 pub const DAEMON: &str = "kennel-daemon";
 
-const EXEC: Duration = Duration::from_secs(30);
+const EXEC_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause before a crashed daemon is restarted. It doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// … up to this maximum.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 /// After a daemon that ran this long, the first pause applies again.
-const SOUND: Duration = Duration::from_secs(60);
+const HEALTHY_RUN: Duration = Duration::from_secs(60);
 
 /// What a daemon requests by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,13 +77,13 @@ impl DaemonProcess {
         spec.env = environment()?;
         let gated = clone::start(spec).map_err(io::Error::other)?;
         let pid = gated.pid().as_raw_pid();
-        let pidfd = gated.run(Instant::now() + EXEC)?;
+        let pidfd = gated.run(Instant::now() + EXEC_TIMEOUT)?;
         let channel = Channel::new(ours, LONGEST_REQUEST);
         Ok(Self { pid, pidfd, channel, started: Instant::now() })
     }
 
     pub(super) fn ran_long(&self) -> bool {
-        self.started.elapsed() >= SOUND
+        self.started.elapsed() >= HEALTHY_RUN
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kennel_pen::wire::{Channel, Received, WireMessage};
 use kennel_pen::{HomeId, HostSupport, Status};
 use kennel_sys::pidfd;
-use kennel_sys::process::{Forked, fork_alone, leave_at_once};
+use kennel_sys::process::{Forked, exit_at_once, fork_alone};
 use kennel_sys::reap::{self, Reaped, WaitStatus};
 use kennel_sys::signals::{self, SignalFd};
 use rustix::event::{PollFd, PollFlags};
@@ -28,11 +28,11 @@ use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
 
 /// How long orphans may take to end, including the grace, before a keeper's exit is reported with
 /// those that are left.
-const PATIENCE: Duration = Duration::from_secs(3);
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(3);
 /// The pause between two rounds of killing after that.
-const PROBE: Duration = Duration::from_secs(1);
-const TROUBLE: Duration = Duration::from_millis(100);
-const CLIENTS: usize = 512;
+const KILL_PAUSE: Duration = Duration::from_secs(1);
+const ERROR_PAUSE: Duration = Duration::from_millis(100);
+const MAX_CLIENTS: usize = 512;
 
 enum YardTurn {
     Next,
@@ -148,7 +148,7 @@ impl YardServer {
                 // An error such as no descriptors or no memory may go away.
                 Err(error) => {
                     log(&error.to_string());
-                    std::thread::sleep(TROUBLE);
+                    std::thread::sleep(ERROR_PAUSE);
                 }
             }
         }
@@ -195,8 +195,8 @@ impl YardServer {
         // Orphans are children, so their exit ends the wait.
         let orphans = self.orphans_since.map(|since| match now.saturating_duration_since(since) {
             terminating if terminating < GRACE => since + GRACE,
-            killing if killing < PATIENCE => now,
-            _ => now + PROBE,
+            killing if killing < ORPHAN_TIMEOUT => now,
+            _ => now + KILL_PAUSE,
         });
         let deadline = [self.start_at, orphans].into_iter().flatten().min();
         kennel_pen::poll(&mut fds, deadline).map(drop)
@@ -337,7 +337,7 @@ impl YardServer {
             Ok(Forked::Child) => {
                 let descriptors = LaunchDescriptors::new(descriptors, None);
                 // A fork that can't be a keeper must not go on as a second yard.
-                return descriptors.or_else(|| leave_at_once(1));
+                return descriptors.or_else(|| exit_at_once(1));
             }
             Ok(Forked::Parent(pid)) => {
                 fault::point("yard.forked");
@@ -427,7 +427,7 @@ impl YardServer {
                     left.push(error.to_string());
                 }
             }
-            if self.orphans_since.is_some() && since.elapsed() < PATIENCE {
+            if self.orphans_since.is_some() && since.elapsed() < ORPHAN_TIMEOUT {
                 return;
             }
         }
@@ -460,7 +460,7 @@ impl YardServer {
     fn serve_clients(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while let Ok(socket) = rustix::net::accept_with(&self.listener, flags) {
-            if self.clients.len() < CLIENTS {
+            if self.clients.len() < MAX_CLIENTS {
                 self.clients.push(Channel::new(socket, LONGEST_REQUEST));
             }
         }

@@ -32,7 +32,7 @@ use crate::supervise::{
 use crate::wire::{Channel, Delivery, QueuedChannel, Received, WireMessage};
 
 /// How long the program may take for the next step of a launch.
-const CALLER: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The supervisor's own environment, which the agent must not inherit.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ fn launch_into(
         return Ok(false);
     }
     // Anything but the request to open calls the launch off: a closed socket, a kill, a timeout.
-    let request = caller.next_request(Instant::now() + CALLER).map_err(call("recvmsg"))?;
+    let request = caller.next_request(Instant::now() + STEP_TIMEOUT).map_err(call("recvmsg"))?;
     if !matches!(request, Some((SupervisorRequest::Open, _))) {
         return Ok(false);
     }
@@ -196,7 +196,7 @@ impl SupervisorCaller {
         let malformed = || {
             io::Error::new(io::ErrorKind::InvalidData, "the first message is not a valid launch")
         };
-        let Some((request, descriptors)) = self.next_request(Instant::now() + CALLER)? else {
+        let Some((request, descriptors)) = self.next_request(Instant::now() + STEP_TIMEOUT)? else {
             return Ok(None);
         };
         let mut descriptors = descriptors.into_iter();
@@ -239,7 +239,7 @@ impl SupervisorCaller {
 
     /// Gives the program time to read the last report.
     fn wait_for_release(mut self) -> io::Result<()> {
-        let deadline = Instant::now() + CALLER;
+        let deadline = Instant::now() + STEP_TIMEOUT;
         while !self.gone {
             match self.next_request(deadline)? {
                 Some((SupervisorRequest::Release, _)) | None => break,
