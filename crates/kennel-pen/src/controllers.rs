@@ -144,7 +144,7 @@ impl<'a> PenFolder<'a> {
             }
             match self.files.write(&self.file("cgroup.subtree_control"), &word) {
                 Ok(()) => return Ok(()),
-                Err(error) if is(&error, Errno::BUSY) && !self.is_root => {} // a process was added meanwhile
+                Err(error) if is(&error, Errno::BUSY) && !self.is_root => {} // a process was added
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     return Err(self.not_handed_down());
                 }

@@ -172,7 +172,7 @@ impl Pen {
         call("prctl subreaper", reap::become_subreaper)?;
         let children = call("signalfd", child_signals)?;
         let cgroup = base.map(|base| Cgroup::create(base, &name)).transpose()?;
-        std::mem::forget(taken); // from here on dropping the pen frees the slot and removes the folder
+        std::mem::forget(taken); // from now on, dropping the pen frees the slot
         let pen = Self::new(name, cgroup, children);
         for setting in settings {
             let Some(cgroup) = &pen.cgroup else { break };

@@ -139,7 +139,7 @@ pub(crate) fn walk(
             None => None,
             Some(mark) => match open(mark.pid)?.filter(|found| found.mark == mark) {
                 Some(found) => Some(found),
-                None => continue, // it exited; its children were reparented to this process, or to one that is still to be visited
+                None => continue, // it exited, and its children were reparented
             },
         };
         for pid in pids {
