@@ -134,11 +134,11 @@ mod tests {
 
     #[test]
     fn a_member_continues_its_latest_conversation() {
-        let told = judged(VerdictKind::Succeeded, Some("new"));
-        assert_eq!(after(None, None, &told).as_deref(), Some("new"));
-        assert_eq!(after(Some("old"), Some("old"), &told).as_deref(), Some("new"));
-        let silent = judged(VerdictKind::Crashed, None);
-        assert_eq!(after(Some("old"), Some("old"), &silent).as_deref(), Some("old"));
+        let answered = judged(VerdictKind::Succeeded, Some("new"));
+        assert_eq!(after(None, None, &answered).as_deref(), Some("new"));
+        assert_eq!(after(Some("old"), Some("old"), &answered).as_deref(), Some("new"));
+        let crashed = judged(VerdictKind::Crashed, None);
+        assert_eq!(after(Some("old"), Some("old"), &crashed).as_deref(), Some("old"));
     }
 
     #[test]
@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn a_refused_prompt_leaves_no_conversation() {
-        let told = judged(VerdictKind::Auth, Some("new"));
-        assert_eq!(after(Some("old"), Some("old"), &told).as_deref(), Some("old"));
+        let refused = judged(VerdictKind::Auth, Some("new"));
+        assert_eq!(after(Some("old"), Some("old"), &refused).as_deref(), Some("old"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn counts(caps: &Caps, sessions: &[Session]) -> SessionCounts {
 }
 
 #[test]
-fn a_refusal_has_the_figure_and_the_limit() {
+fn a_refusal_has_the_count_and_the_limit() {
     let live = Caps { live: Some(2), ..Caps::default() };
     let launching = Caps { launching: Some(1), ..Caps::default() };
     let names = Caps { names: vec![named("rev-*", 1), named("*", 9)], ..Caps::default() };
@@ -100,7 +100,7 @@ fn patterns_match_whole_names() {
     }
 }
 
-/// The meaning, without care for speed.
+/// A slow reference implementation.
 fn matches_slowly(pattern: &[char], name: &[char]) -> bool {
     match (pattern, name) {
         ([], []) => true,

@@ -1,4 +1,4 @@
-//! Sessions that a user started, among others.
+//! Adopted sessions among others.
 
 use kennel_types::{LaunchToken, Phase};
 
@@ -19,7 +19,7 @@ fn own(number: u64, name: Option<&str>) -> Session {
     Session::adopted(id(number), spec, token, (IDENTITY.into(), 42), Vec::new())
 }
 
-/// A world that follows one.
+/// A world with an adopted session that it follows.
 fn following() -> World {
     let mut world = World::default();
     let Ok(effects) = world.admit(own(1, Some("mine"))) else { panic!() };
