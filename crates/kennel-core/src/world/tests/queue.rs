@@ -28,11 +28,11 @@ fn the_queue_advances_in_order_as_sessions_end() {
     let caps = caps(1);
     let mut world = world([named(1, None, None)]);
     for number in 2..5 {
-        let place = usize::try_from(number).unwrap() - 1;
+        let position = usize::try_from(number).unwrap() - 1;
         let over = LimitReached::Live { count: 1, limit: 1 };
-        assert_eq!(decision(&world, &caps, true), Admission::Queue { place, over });
+        assert_eq!(decision(&world, &caps, true), Admission::Queue { position, over });
         drop(world.admit(named(number, None, None).queued()));
-        assert_eq!(world.queue_position(&id(number)), Some(place));
+        assert_eq!(world.queue_position(&id(number)), Some(position));
     }
     assert_eq!(start_next(&mut world, &caps), []);
     run(&mut world, 1);
