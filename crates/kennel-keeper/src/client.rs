@@ -97,7 +97,7 @@ impl<Request: WireMessage, Report: WireMessage> SocketClient<Request, Report> {
         }
     }
 
-    /// Whether the peer has not closed the connection.
+    /// Returns whether the peer has not closed the connection.
     pub fn is_connected(&self) -> bool {
         let gone = PollFlags::HUP | PollFlags::RDHUP;
         let mut fds = [PollFd::new(&self.channel, gone)];

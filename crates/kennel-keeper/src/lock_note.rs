@@ -62,7 +62,7 @@ fn append(lock: BorrowedFd<'_>, text: &str) -> io::Result<()> {
 }
 
 impl KeeperNote {
-    /// Finds the note in the text of a lock's file. Returns none if no keeper has written one.
+    /// Finds the note in the text of a lock's file. Returns `None` if no keeper has written one.
     pub fn parse(text: &str) -> Option<Self> {
         let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         line("keeper ")?;

@@ -231,7 +231,7 @@ impl Daemon {
     }
 }
 
-/// The order in a memfd, the lock of its launch, and the session's folder.
+/// Returns the order in a memfd, the lock of its launch, and the session's folder.
 fn prepared(order: &LaunchOrder) -> (File, File, PathBuf) {
     let memfd = rustix::fs::memfd_create("order", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
     let mut memfd = File::from(memfd);
@@ -447,7 +447,7 @@ fn orphans_get_term_first(daemon: &mut Daemon) {
     assert!(ticks() - before <= 2, "the yard {yard} is busy");
 }
 
-/// The CPU time of the yard, this process's parent, in ticks.
+/// Returns the CPU time of the yard, this process's parent, in ticks.
 fn ticks() -> u64 {
     let yard = rustix::process::getppid().unwrap().as_raw_pid();
     let stat = fs::read_to_string(format!("/proc/{yard}/stat")).unwrap();
@@ -455,7 +455,7 @@ fn ticks() -> u64 {
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-/// All descendants of a process.
+/// Returns all descendants of a process.
 fn descendants(pid: i32) -> Vec<i32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let children = list.split_ascii_whitespace().map(|child| child.parse::<i32>().unwrap());
@@ -531,18 +531,18 @@ fn early_requests(daemon: &mut Daemon) {
     let order = LaunchOrder { stdin: Stdin::Pipe, tethered: true, ..order };
     let mut launch = daemon.fork(&order);
     let owner = launch.connect();
-    let say = |request: &KeeperRequest| {
+    let send = |request: &KeeperRequest| {
         owner.send(request).unwrap();
         owner.send(&KeeperRequest::Status).unwrap();
         while !matches!(next_report(&owner).0, KeeperReport::State(_)) {}
     };
-    say(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner });
-    say(&KeeperRequest::Input(b"early ".to_vec()));
+    send(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner });
+    send(&KeeperRequest::Input(b"early ".to_vec()));
     launch.send(&KeeperRequest::Go);
     assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
-    say(&KeeperRequest::Input(b"bird".to_vec()));
-    say(&KeeperRequest::CloseInput);
-    say(&KeeperRequest::Follow);
+    send(&KeeperRequest::Input(b"bird".to_vec()));
+    send(&KeeperRequest::CloseInput);
+    send(&KeeperRequest::Follow);
     launch.send(&KeeperRequest::Open);
     while !matches!(next_report(&owner).0, KeeperReport::Grown(10)) {}
     assert_eq!(launch.output(), b"early bird");
@@ -556,15 +556,15 @@ fn only_the_sender_is_refused(daemon: &mut Daemon) {
     let order = daemon.order("a", "sleep 1000");
     let mut launch = daemon.fork(&order);
     launch.run();
-    let [types, asks] = [launch.connect(), launch.connect()];
-    for client in [&types, &asks] {
+    let [typing, other] = [launch.connect(), launch.connect()];
+    for client in [&typing, &other] {
         client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
         assert!(matches!(next_report(client).0, KeeperReport::Hello { .. }));
     }
-    types.send(&KeeperRequest::Input(b"x".to_vec())).unwrap();
-    assert!(matches!(next_report(&types).0, KeeperReport::Refused(_)), "it has no standard input");
-    asks.send(&KeeperRequest::Status).unwrap();
-    let answer = next_report(&asks).0;
+    typing.send(&KeeperRequest::Input(b"x".to_vec())).unwrap();
+    assert!(matches!(next_report(&typing).0, KeeperReport::Refused(_)), "it has no standard input");
+    other.send(&KeeperRequest::Status).unwrap();
+    let answer = next_report(&other).0;
     assert!(matches!(answer, KeeperReport::State(_)), "{answer:?}");
     launch.send(&KeeperRequest::Kill);
     launch.gone();

@@ -38,7 +38,7 @@ impl CgroupBase {
         let _best_effort = rustix::fs::unlinkat(&*self.fd, name, AtFlags::REMOVEDIR);
     }
 
-    /// The path of the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -120,7 +120,7 @@ impl Cgroup {
         Err(CallError::new("flock", Errno::BUSY).on(path.display()))
     }
 
-    /// Opens and locks a folder. Returns none if it is locked already, or gone.
+    /// Opens and locks a folder. Returns `None` if it is locked already, or gone.
     pub(crate) fn claim(
         base: &Arc<OwnedFd>,
         name: &str,
@@ -192,7 +192,7 @@ impl Cgroup {
         Ok(())
     }
 
-    /// Whether a living process is in the folder or below.
+    /// Returns whether a living process is in the folder or below.
     pub(crate) fn populated(&self) -> io::Result<bool> {
         let mut text = [0_u8; 64];
         match rustix::io::pread(self.events.open(&self.folder)?, &mut text, 0) {
@@ -204,7 +204,7 @@ impl Cgroup {
         }
     }
 
-    /// The pids in the folder and below.
+    /// Returns the pids in the folder and below.
     pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
         let mut pids = Vec::new();
         add_pids(&self.folder, &mut pids)?;
@@ -228,19 +228,19 @@ impl Cgroup {
         }
     }
 
-    /// The CPU time of all processes that were ever in it.
+    /// Returns the CPU time of all processes that were ever in it.
     pub(crate) fn cpu(&self) -> io::Result<Option<std::time::Duration>> {
         let text = read_at(&self.folder, "cpu.stat")?;
         let microseconds = text.and_then(|text| field(&text, "usage_usec"));
         Ok(microseconds.map(std::time::Duration::from_micros))
     }
 
-    /// The memory in use, if the memory controller is enabled.
+    /// Returns the memory in use, if the memory controller is enabled.
     pub(crate) fn memory(&self) -> io::Result<Option<u64>> {
         Ok(read_at(&self.folder, "memory.current")?.and_then(|text| text.trim().parse().ok()))
     }
 
-    /// How many of its processes the OOM killer has killed, if the memory controller is enabled.
+    /// Returns the number of OOM kills in it, if the memory controller is enabled.
     pub(crate) fn oom_kills(&self) -> io::Result<Option<u64>> {
         Ok(read_at(&self.folder, "memory.events")?.and_then(|text| field(&text, "oom_kill")))
     }
@@ -260,7 +260,7 @@ impl Cgroup {
     }
 }
 
-/// Reads a file of a cgroup's folder. Returns none if there is no such file.
+/// Reads a file of a cgroup's folder. Returns `None` if there is no such file.
 fn read_at(folder: &OwnedFd, file: &str) -> io::Result<Option<String>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let fd = match rustix::fs::openat(folder, file, flags, Mode::empty()) {
@@ -270,7 +270,7 @@ fn read_at(folder: &OwnedFd, file: &str) -> io::Result<Option<String>> {
     io::read_to_string(std::fs::File::from(fd)).map(Some)
 }
 
-/// Whether this name no longer refers to this folder.
+/// Returns whether this name no longer refers to this folder.
 fn was_removed(base: &OwnedFd, name: &str, folder: &OwnedFd) -> bool {
     let there = rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW);
     match (there, rustix::fs::fstat(folder)) {

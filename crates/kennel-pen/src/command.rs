@@ -82,8 +82,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command with this program: a path, or a name looked up in the `PATH` of the command's own
-    /// environment.
+    /// Creates a command for this program: a path, or a name looked up in the `PATH` of the
+    /// command's own environment.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             argv: vec![program.into()],

@@ -115,7 +115,7 @@ impl<'a> PenFolder<'a> {
         self.files.read(&self.file(name)).map_err(|error| failed("reading", &error))
     }
 
-    /// Whether pens in this folder can have limits of this kind. Changes nothing.
+    /// Returns whether pens in this folder can have limits of this kind. Changes nothing.
     pub(crate) fn offer(&self, controller: Controller) -> Result<(), NoController> {
         if self.is_enabled(controller)? {
             return Ok(());
@@ -154,7 +154,7 @@ impl<'a> PenFolder<'a> {
         Err(failed("enabling it", &Errno::BUSY.into()))
     }
 
-    /// Whether the controller is already enabled for pens. Fails if Kennel can't enable it.
+    /// Returns whether the controller is already enabled for pens. Fails if Kennel can't enable it.
     fn is_enabled(&self, controller: Controller) -> Result<bool, NoController> {
         let listed = |list: &[String]| list.iter().any(|word| word == controller.name());
         let has = |name: &str| Ok(listed(&words(&self.read(name)?)));
@@ -184,7 +184,7 @@ impl<'a> PenFolder<'a> {
         NoController::NotHandedDown { user_hint }
     }
 
-    /// The processes in the folder itself. Returns an error if one of them is not Kennel's.
+    /// Returns the processes in the folder itself. Fails if one of them is not Kennel's.
     fn own_processes(&self) -> Result<Vec<i32>, NoController> {
         let mut pids = Vec::new();
         // A process in an invisible pid namespace has the pid 0.
@@ -223,16 +223,16 @@ fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(ToOwned::to_owned).collect()
 }
 
-/// The controllers in `/proc/self/cgroup` that have a hierarchy of version one.
+/// Returns the controllers in `/proc/self/cgroup` that have a hierarchy of version one.
 fn version_one() -> Vec<String> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let lists = text.lines().filter_map(|line| line.split(':').nth(1));
     lists.flat_map(|list| list.split(',')).filter(|name| !name.is_empty()).map(Into::into).collect()
 }
 
-/// Whether this folder is in a unit that systemd has not delegated. The system's manager marks the
-/// units that it has delegated. A user's manager does not, so it is asked. Without an answer, it is
-/// enough that the user may write to the folder.
+/// Returns whether this folder is in a unit that systemd has not delegated. The system's manager
+/// marks the units that it has delegated. A user's manager does not, so it is asked. Without an
+/// answer, it is enough that the user may write to the folder.
 fn is_managed(
     folder: &Path,
     by_root: bool,

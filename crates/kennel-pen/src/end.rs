@@ -104,7 +104,7 @@ impl Pen {
         }
     }
 
-    /// The processes that are left, and why.
+    /// Returns the processes that are left, and why.
     pub fn survivors(&self) -> io::Result<Vec<Survivor>> {
         Ok(self.pids()?.into_iter().filter_map(|pid| survivor(pid, &self.refused)).collect())
     }

@@ -187,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// In any order of events no transition leads back, and KILL comes in the end.
+        /// In any order of events no transition leads back, and KILL is sent in the end.
         #[test]
         fn no_transition_leads_back_and_every_requested_end_leads_to_kill(
             events in proptest::collection::vec(event(), 0..40)

@@ -61,7 +61,7 @@ impl HostSupport {
         Self { cgroup: Err(NoCgroup::NotMounted) }
     }
 
-    /// The folder in which cgroup pens can be created.
+    /// Returns the folder in which cgroup pens can be created.
     pub fn cgroup(&self) -> Result<&CgroupBase, &NoCgroup> {
         self.cgroup.as_ref()
     }
@@ -77,7 +77,7 @@ pub struct LimitOffer {
 }
 
 impl HostSupport {
-    /// Which limits pens can have. This changes nothing; the first pen with a limit may move
+    /// Returns which limits pens can have. Changes nothing; the first pen with a limit may move
     /// Kennel's processes to a cgroup `kennel-supervisor` beside the pens, as the kernel requires.
     pub fn limits(&self) -> Vec<LimitOffer> {
         let offer = |controller| {
@@ -132,7 +132,7 @@ fn no_controller(base: &CgroupBase, controller: Controller, why: NoController) -
     PenLimitError::NoController { controller, folder: base.path.clone(), why }
 }
 
-/// The mount point of cgroup v2, if it is mounted.
+/// Returns the mount point of cgroup v2, if it is mounted.
 pub fn cgroup_mount() -> Option<PathBuf> {
     mounts().into_iter().next().map(|(_, point)| point)
 }
@@ -159,7 +159,7 @@ fn unescape(field: &str) -> String {
         .fold(field.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
 
-/// The cgroup of this process, from `/proc/self/cgroup`.
+/// Returns the cgroup of this process, from `/proc/self/cgroup`.
 fn own_cgroup() -> Option<String> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = text.lines().find_map(|line| line.strip_prefix("0::"))?;

@@ -151,12 +151,12 @@ fn c_string(what: &str, text: &OsStr) -> Result<CString, LaunchError> {
 }
 
 impl GatedAgent<'_> {
-    /// The process.
+    /// Returns the process.
     pub fn identity(&self) -> &ProcessIdentity {
         &self.identity
     }
 
-    /// A pidfd of the process.
+    /// Returns a pidfd of the process.
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.process.as_ref().map(clone::GatedChild::pidfd)
     }

@@ -26,7 +26,7 @@ impl Controller {
     /// All controllers that Kennel uses.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Pids, Self::Cpu];
 
-    /// The kernel's name of the controller.
+    /// Returns the kernel's name of the controller.
     pub fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",

@@ -18,7 +18,7 @@ impl OomScore {
     /// Raises the score of this process, which a child inherits. Dropping the result restores it.
     ///
     /// The score can't be set for the child alone: as long as it shares this process's memory, the
-    /// kernel gives both the same score. Returns none if the score can't be changed.
+    /// kernel gives both the same score. Returns `None` if the score can't be changed.
     #[must_use]
     pub fn raised() -> Option<Self> {
         Self::raised_from(own_score()?)
@@ -33,7 +33,7 @@ impl OomScore {
     }
 }
 
-/// The score of this process, if it can be read.
+/// Returns the score of this process, if it can be read.
 pub fn own_score() -> Option<i32> {
     fs::read_to_string(SCORE).ok()?.trim().parse().ok()
 }

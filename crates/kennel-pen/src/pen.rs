@@ -122,7 +122,7 @@ pub(crate) struct PenAgent {
 pub struct OtherChildren(HashSet<ProcessKey>);
 
 impl OtherChildren {
-    /// These children, without those that are already gone.
+    /// Returns these children, without those that are already gone.
     pub fn of(children: impl IntoIterator<Item = i32>) -> io::Result<Self> {
         let mut found = HashSet::new();
         for pid in children {
@@ -226,7 +226,7 @@ impl Pen {
         Ok(())
     }
 
-    /// The other children that have exited since the last call, and were reaped by the pen.
+    /// Returns the other children that have exited since the last call, and were reaped by the pen.
     pub fn others_exited(&mut self) -> Vec<(i32, WaitStatus)> {
         std::mem::take(&mut self.others_exited)
     }
@@ -241,22 +241,22 @@ impl Pen {
         self.cgroup.as_ref().map_or(Ok(()), Cgroup::open_all)
     }
 
-    /// The name of the pen.
+    /// Returns the name of the pen.
     pub fn name(&self) -> &PenName {
         &self.name
     }
 
-    /// The folder of its cgroup, if it has one.
+    /// Returns the folder of its cgroup, if it has one.
     pub fn cgroup_path(&self) -> Option<&Path> {
         self.cgroup.as_ref().map(Cgroup::path)
     }
 
-    /// The agent's process, once it was launched.
+    /// Returns the agent's process, once it was launched.
     pub fn agent(&self) -> Option<&ProcessIdentity> {
         self.agent.as_ref().map(|agent| &agent.identity)
     }
 
-    /// The agent's exit status, once it has exited and was reaped.
+    /// Returns the agent's exit status, once it has exited and was reaped.
     pub fn status(&self) -> Option<&Status> {
         self.agent.as_ref().and_then(|agent| agent.status.as_ref())
     }
@@ -302,7 +302,7 @@ impl Pen {
         Ok(true)
     }
 
-    /// Whether a child of this process belongs to the pen.
+    /// Returns whether a child of this process belongs to the pen.
     fn has_own_children(&self) -> io::Result<bool> {
         if self.others.is_empty() {
             return Ok(true);
@@ -315,7 +315,7 @@ impl Pen {
         Ok(false)
     }
 
-    /// Whether the pen is empty, by both proofs.
+    /// Returns whether the pen is empty, by both proofs.
     ///
     /// # Errors
     /// It is unknown whether the pen is empty, so treat it as occupied.
@@ -405,7 +405,7 @@ impl Pen {
         Ok(pids)
     }
 
-    /// The CPU time of all processes that were in the pen, once it is empty.
+    /// Returns the CPU time of all processes that were in the pen, once it is empty.
     pub(crate) fn final_cpu(&self) -> io::Result<Duration> {
         let reaped = || reap::reaped_cpu().saturating_sub(self.cpu_before);
         let counted = self.cgroup.as_ref().map(Cgroup::cpu).transpose()?.flatten();

@@ -113,22 +113,22 @@ impl SupervisedPen {
         }
     }
 
-    /// Whether the end is under way: TERM or KILL was sent, or is about to be.
+    /// Returns whether the end is under way: TERM or KILL was sent, or is about to be.
     pub fn is_ending(&self) -> bool {
         matches!(self.policy.phase(), EndPhase::Stopping { .. } | EndPhase::Killing)
     }
 
-    /// Whether the agent's exit was reported.
+    /// Returns whether the agent's exit was reported.
     pub fn has_exited(&self) -> bool {
         self.exit_reported
     }
 
-    /// Whether a client requested the end.
+    /// Returns whether a client requested the end.
     pub fn is_stop_requested(&self) -> bool {
         self.stop_requested
     }
 
-    /// Whether a client requested the end before the agent exited.
+    /// Returns whether a client requested the end before the agent exited.
     pub fn is_stopped_before_exit(&self) -> bool {
         self.stopped_before_exit
     }

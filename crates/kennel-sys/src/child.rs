@@ -32,7 +32,7 @@ const SIGSET: usize = 8;
 /// The highest signal, including those that libc reserves.
 const LAST_SIGNAL: usize = 64;
 
-/// How far the new process has come, in the order in which it happens.
+/// The steps of the new process, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum ChildStep {
@@ -63,7 +63,7 @@ impl ChildStep {
         (Self::Exec, "execve"),
     ];
 
-    /// The step with this number, and the name of its call.
+    /// Returns the step with this number, and the name of its call.
     pub(crate) fn from_number(number: u32) -> (Self, &'static str) {
         Self::ALL.into_iter().find(|(step, _)| *step as u32 == number).unwrap_or(Self::ALL[0])
     }

@@ -227,7 +227,7 @@ fn kill(pidfd: &OwnedFd) {
     let _gone = rustix::process::pidfd_send_signal(pidfd, Signal::KILL);
 }
 
-/// The outcome of a process that has left the caller's memory.
+/// Returns the outcome of a process that has left the caller's memory.
 fn outcome(pidfd: OwnedFd, memory: &SharedMapping) -> GateOutcome {
     let shared = memory.shared();
     let (step, call) = ChildStep::from_number(shared.step.load(Ordering::Acquire));

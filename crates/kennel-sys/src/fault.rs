@@ -35,7 +35,7 @@ impl CallError {
         self
     }
 
-    /// The errno, if the error came from the kernel.
+    /// Returns the errno, if the error came from the kernel.
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
@@ -135,7 +135,7 @@ mod armed {
         })
     }
 
-    /// The number of the call at which the new process fails (0 for never), and the errno.
+    /// Returns the number of the call at which the new process fails (0 for never), and the errno.
     pub(crate) fn child_budget() -> (u32, i32) {
         PLAN.with_borrow(|plan| match plan {
             Some(plan) => (plan.nth.saturating_sub(CHILD), plan.errno),

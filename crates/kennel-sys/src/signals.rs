@@ -88,13 +88,13 @@ pub fn unblock_all() {
     set_mask(&0, None);
 }
 
-/// Whether this process ignores the signal. A process started by `nohup` ignores HUP.
+/// Returns whether this process ignores the signal. A process started by `nohup` ignores HUP.
 pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: all-zero is a valid sigaction.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: `action` is valid for writes, and the action is not changed.
-    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
-    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+    let result = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    result == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
 /// Ignores these signals in this process. Processes started by [`crate::clone`] don't inherit that.

@@ -21,7 +21,7 @@ pub struct TypedInput {
 }
 
 impl TypedInput {
-    /// Whether more should be read.
+    /// Returns whether more should be read.
     pub fn wants_more(&self) -> bool {
         !self.ended && self.queue.len() < MAX_QUEUED
     }
@@ -47,7 +47,7 @@ impl TypedInput {
         self.queue.clear();
     }
 
-    /// The next request to the keeper, if one may be sent now.
+    /// Returns the next request to the keeper, if one may be sent now.
     pub fn next(&self) -> Option<KeeperRequest> {
         let room = WINDOW.saturating_sub(self.in_flight).min(LONGEST_INPUT);
         if self.queue.is_empty() {

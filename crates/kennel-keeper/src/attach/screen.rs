@@ -72,7 +72,7 @@ impl Modes {
         }
     }
 
-    /// Whether arrow keys are sent as application cursor keys.
+    /// Returns whether arrow keys are sent as application cursor keys.
     pub fn application_cursor(&self) -> bool {
         self.private.get(&1) == Some(&true)
     }
@@ -81,14 +81,14 @@ impl Modes {
         OTHER_SCREEN.into_iter().find(|mode| self.private.get(mode) == Some(&true))
     }
 
-    /// The modes that differ from the defaults, apart from the alternate screen.
+    /// Returns the modes that differ from the defaults, apart from the alternate screen.
     fn changed(&self) -> impl Iterator<Item = (u16, bool)> {
         let changed = |(mode, on): &(u16, bool)| *on != ON_AT_FIRST.contains(mode);
         let modes = self.private.iter().map(|(mode, on)| (*mode, *on));
         modes.filter(changed).filter(|(mode, _)| !OTHER_SCREEN.contains(mode))
     }
 
-    /// The sequences that set these modes on a terminal with default modes.
+    /// Returns the sequences that set these modes on a terminal with default modes.
     fn enter(&self) -> String {
         let mut out = String::new();
         if let Some(mode) = self.other_screen() {
@@ -109,7 +109,7 @@ impl Modes {
         out
     }
 
-    /// The sequences that reset a terminal with these modes to the defaults.
+    /// Returns the sequences that reset a terminal with these modes to the defaults.
     pub fn leave(&self) -> String {
         let mut out = String::new();
         for (mode, on) in self.changed() {
@@ -200,7 +200,7 @@ impl ScreenReplay {
         self.shown.drain(..line.unwrap_or(from));
     }
 
-    /// The output to show, and a tracker with the resulting modes.
+    /// Returns the output to show, and a tracker with the resulting modes.
     fn finish(mut self) -> (Vec<u8>, ScreenTracker) {
         if self.shown.len() > self.limit() {
             self.shorten();
@@ -213,7 +213,7 @@ impl ScreenReplay {
     }
 }
 
-/// What the screen of the session with this journal shows. Leaves the reader at the journal's end.
+/// Returns what the screen of a session shows. Leaves the reader at the end of the journal.
 pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTracker)> {
     let mut replay = ScreenReplay::default();
     let from = reader.start()?.max(reader.end()?.saturating_sub(MAX_SEARCHED));
@@ -227,7 +227,7 @@ pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTrack
     }
 }
 
-/// Whether earlier output is no longer visible.
+/// Returns whether earlier output is no longer visible.
 fn clears(sequence: &[u8]) -> bool {
     if sequence == b"\x1bc" {
         return true;
@@ -239,7 +239,7 @@ fn clears(sequence: &[u8]) -> bool {
     })
 }
 
-/// Whether this is a query that a terminal answers. The program no longer expects the answer.
+/// Returns whether a terminal would answer this query. The program no longer expects that.
 fn is_query(sequence: &[u8]) -> bool {
     if let Some(control) = Control::parse(sequence) {
         return match (control.private, control.intermediate, control.last) {

@@ -175,7 +175,7 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// The offset of the oldest byte.
+    /// Returns the offset of the oldest byte.
     pub fn start(&self) -> u64 {
         let current = self.current.as_ref().filter(|current| current.used > 0);
         match (self.older.front(), current) {
@@ -185,7 +185,7 @@ impl JournalWriter {
         }
     }
 
-    /// The offset after the last byte, including lost ones.
+    /// Returns the offset after the last byte, including lost ones.
     pub fn end(&self) -> u64 {
         self.written + self.lost
     }

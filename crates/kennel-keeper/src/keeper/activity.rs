@@ -87,12 +87,12 @@ impl ActivityMonitor {
         activity
     }
 
-    /// When to check next; never, if there is no limit.
+    /// Returns when to check next; never, if there is no limit.
     pub(super) fn due(&self) -> Option<Duration> {
         self.due
     }
 
-    /// Whether a check needs a sample.
+    /// Returns whether a check needs a sample.
     pub(super) fn needs_activity(&self) -> bool {
         self.limits.idle.is_some()
     }
@@ -149,7 +149,7 @@ impl ActivityMonitor {
         }
     }
 
-    /// The end of a window that begins now, and whether it is the last one.
+    /// Returns the end of a window that begins now, and whether it is the last one.
     fn end_of_window(&self, now: Duration, idle_since: Duration) -> (Duration, bool) {
         let Some(limit) = self.limits.idle else { return (Duration::MAX, false) };
         let length = (limit / WINDOWS).max(SHORTEST_WINDOW);
@@ -182,7 +182,7 @@ fn is_over(limit: Option<Duration>, since: Duration, now: Duration) -> bool {
     limit.is_some_and(|limit| now >= since.saturating_add(limit))
 }
 
-/// The maximum CPU time that an agent at rest uses in this time.
+/// Returns the maximum CPU time that an agent at rest uses in this time.
 fn at_rest(time: Duration) -> Duration {
     (time / 100 * REST_PERCENT).max(NOISE)
 }

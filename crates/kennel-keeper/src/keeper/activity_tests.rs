@@ -56,7 +56,7 @@ impl World {
         ActivityMonitor::new(limits, Duration::ZERO, Some(self.sample(Duration::ZERO)))
     }
 
-    /// The last activity whose time is known exactly.
+    /// Returns the last activity whose time is known exactly.
     fn last_sign(&self, now: Duration) -> Duration {
         self.last(now, |what| !matches!(what, Happening::Work(_)))
     }
@@ -76,15 +76,14 @@ fn run(world: &World, limits: ActivityLimits, more: &[Duration], horizon: Durati
     more.sort_unstable_by(|a, b| b.cmp(a));
     loop {
         let extra = more.last().copied();
-        let asked = activity.due();
-        let Some(now) = [asked, extra].into_iter().flatten().min().filter(|at| *at <= horizon)
-        else {
+        let due = activity.due();
+        let Some(now) = [due, extra].into_iter().flatten().min().filter(|at| *at <= horizon) else {
             return Checks { over: None, checks };
         };
         if extra == Some(now) {
             more.pop();
         }
-        if asked == Some(now) {
+        if due == Some(now) {
             checks.push(now);
         }
         if let Some(limit) = activity.judge(world.seen(now)) {

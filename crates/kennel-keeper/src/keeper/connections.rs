@@ -269,7 +269,7 @@ impl Connections {
         }
     }
 
-    /// The requests that arrived before the program ran, once.
+    /// Returns the requests that arrived before the program ran, once.
     pub(super) fn take_early(&mut self) -> Vec<PeerEvent> {
         std::mem::take(&mut self.early)
     }
@@ -415,7 +415,7 @@ impl Connections {
 }
 
 impl PeerConnection {
-    /// Whether a daemon is connected that has received everything.
+    /// Returns whether a daemon is connected that has received everything.
     fn is_daemon(&self) -> bool {
         self.role == Some(PeerRole::Daemon) && !self.gone && self.channel.queued() == 0
     }

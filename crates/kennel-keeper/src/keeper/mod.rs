@@ -67,7 +67,7 @@ pub(crate) const DESCRIPTORS: usize = 3;
 
 impl LaunchDescriptors {
     /// Takes the descriptors of an order. The connection to the daemon is one of them if the order
-    /// comes through the yard. Returns none if one is missing.
+    /// comes through the yard. Returns `None` if one is missing.
     pub(crate) fn new(descriptors: Vec<OwnedFd>, daemon: Option<OwnedFd>) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
         let (order, lock) = (descriptors.next()?, descriptors.next()?);
@@ -153,7 +153,7 @@ fn finish(
     Ok(daemon)
 }
 
-/// The outcome of a launch in which nothing ran.
+/// Returns the outcome of a launch in which nothing ran.
 pub(crate) fn never_ran(cause: Cause) -> Outcome {
     Outcome {
         status: None,

@@ -1,4 +1,4 @@
-//! The agent's output: read as fast as it comes, and written to the journal.
+//! The agent's output, which is read at once and written to the journal.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -15,7 +15,7 @@ use rustix::fd::OwnedFd;
 use super::{LaunchDescriptors, YardInheritance, keep, setup};
 use crate::protocol::{KeeperReport, KeeperRequest, LONGEST_REQUEST};
 
-/// The maximum number of launches of one keeper, so that a leak does not grow for ever.
+/// The maximum number of launches of one keeper, so that a leak does not grow forever.
 const MAX_LAUNCHES: u32 = 1000;
 
 /// Runs as a keeper in a new fork of the yard, for one launch after another. Logs an error.

@@ -200,7 +200,7 @@ impl LaunchSupervisor<'_> {
         Ok(pen.pen.wait_also_for(Some(Instant::now()), &mut fds)? == Woken::Changed)
     }
 
-    /// When to check the time limits. They don't matter once the end is under way.
+    /// Returns when to check the time limits. They don't matter once the end is under way.
     fn next_check(&self, pen: &SupervisedPen) -> Option<Instant> {
         if pen.is_ending() { None } else { self.clock.due() }
     }

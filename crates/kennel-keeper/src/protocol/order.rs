@@ -73,7 +73,7 @@ pub enum Stdin {
     Null,
     /// A pipe that clients write to.
     Pipe,
-    /// A descriptor that comes with the order.
+    /// A descriptor that is sent with the order.
     Given,
 }
 

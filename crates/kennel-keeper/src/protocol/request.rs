@@ -26,7 +26,7 @@ pub enum KeeperRequest {
         /// The peer's role.
         role: PeerRole,
     },
-    /// Asks for the state. The answer is [`super::KeeperReport::State`].
+    /// Requests the state. The answer is [`super::KeeperReport::State`].
     Status,
     /// Ends everything: TERM, and KILL after the grace (of the order, if none is given).
     Stop {
@@ -57,14 +57,14 @@ pub enum KeeperRequest {
     CloseOutput(u8),
     /// The session goes on without its owner.
     Detach,
-    /// Asks for the processes in the pen.
+    /// Requests the processes in the pen.
     Members,
-    /// Asks for the resource usage of the pen.
+    /// Requests the resource usage of the pen.
     Usage,
     /// From the daemon: the agent has reported something, so it is not idle.
     Touch,
-    /// From the daemon, to a free keeper: take another launch. The order in a memfd, the launch's
-    /// lock, and possibly a standard input come along.
+    /// From the daemon, to a free keeper: take another launch. Sent with the order in a memfd, the
+    /// launch's lock, and possibly a standard input.
     Keep,
 }
 

@@ -36,7 +36,7 @@ pub(super) fn raise_limits() {
     }
 }
 
-/// Locks the lock file and the home itself. Returns none if another process has a lock.
+/// Locks the lock file and the home itself. Returns `None` if another process has a lock.
 pub(super) fn take_locks(home: &Path) -> io::Result<Option<(OwnedFd, OwnedFd)>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(home, flags, Mode::empty())?;

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use super::resume::RESUME_VARIABLE;
 use crate::protocol::LONGEST_REQUEST;
 
-/// The name by which the program knows that it is the daemon, and which `ps` shows.
+/// The `argv[0]` that makes the program run as the daemon, and that `ps` shows.
 pub const DAEMON: &str = "kennel-daemon";
 
 const EXEC_TIMEOUT: Duration = Duration::from_secs(30);

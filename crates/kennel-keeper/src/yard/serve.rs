@@ -81,7 +81,7 @@ pub(super) struct YardServer {
 }
 
 impl YardServer {
-    /// Takes the home. Returns none if another yard has it.
+    /// Takes the home. Returns `None` if another yard has it.
     pub(super) fn take(config: YardConfig) -> io::Result<Option<Self>> {
         let YardConfig { home, home_id, resumed } = config;
         rustix::thread::set_name(c"kennel-yard")?;
@@ -488,7 +488,7 @@ impl YardServer {
                 self.terminating = false;
             }
             Ok(YardRequest::Status) => {}
-            // The other requests are the daemon's, and don't come over this socket.
+            // Other requests are for the daemon only, and not valid on this socket.
             _ => return,
         }
         // A client that does not read gets no answer.

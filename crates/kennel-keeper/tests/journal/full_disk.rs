@@ -28,12 +28,12 @@ fn a_full_disk() {
         Ok(output) => output,
         Err(error) => return eprintln!("SKIPPED: a_full_disk needs unshare(1): {error}"),
     };
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     let complaint = String::from_utf8_lossy(&output.stderr);
     if complaint.contains("unshare failed") || complaint.contains("mount:") {
         return eprintln!("SKIPPED: a_full_disk can't mount here: {complaint}");
     }
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{complaint}");
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}{complaint}");
 }
 
 /// Run by the test above.

@@ -19,8 +19,8 @@ pub(super) fn refused_or_reported(daemon: &mut Daemon) {
     let mut launch = daemon.fork(&order);
     launch.send(&KeeperRequest::Go);
     for what in ["memory", "cpu"] {
-        let said = launch.next_report();
-        let KeeperReport::Trouble(text) = &said else { panic!("{said:?}") };
+        let report = launch.next_report();
+        let KeeperReport::Trouble(text) = &report else { panic!("{report:?}") };
         assert!(text.contains(&format!("can't limit {what}")), "{text}");
     }
     assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));

@@ -56,7 +56,7 @@ impl WireMessage for PenLaunch {}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SupervisorRequest {
-    /// The first request. The [`PenLaunch`] in a memfd and the three streams come along.
+    /// The first request, sent with the [`PenLaunch`] in a memfd and the three streams.
     Launch,
     Open,
     Signal(i32),

@@ -126,7 +126,7 @@ fn start(
     opened.map(|_| None)
 }
 
-/// Whether the gate was opened. An error means that nothing runs.
+/// Returns whether the gate was opened. An error means that nothing runs.
 fn launch_into(
     caller: &mut SupervisorCaller,
     pen: &mut Pen,
@@ -167,7 +167,7 @@ impl SupervisorCaller {
         self.channel.send(report.encode(), None);
     }
 
-    /// The next request; none if the program is gone or too slow.
+    /// Returns the next request, or `None` if the program is gone or too slow.
     fn next_request(
         &mut self,
         deadline: Instant,

@@ -17,7 +17,7 @@ use crate::command::open_null;
 use crate::pen::poll;
 use crate::wire::{Channel, WireMessage};
 
-/// The name by which a program knows that it is a supervisor, and which `ps` shows.
+/// The `argv[0]` that makes a program run as a supervisor, and that `ps` shows.
 pub(crate) const SUPERVISOR: &str = "kennel-supervisor";
 /// A supervisor that creates a pid namespace and starts the real supervisor as its init.
 pub(crate) const SUPERVISOR_OF_NAMESPACE: &str = "kennel-supervisor-of-namespace";

@@ -164,7 +164,7 @@ impl QueuedChannel {
         Self { channel, queue: VecDeque::new() }
     }
 
-    /// The channel itself.
+    /// Returns the channel itself.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
@@ -175,7 +175,7 @@ impl QueuedChannel {
         self.channel.into_socket()
     }
 
-    /// How many messages are queued.
+    /// Returns how many messages are queued.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
@@ -203,7 +203,7 @@ impl QueuedChannel {
         }
     }
 
-    /// What to poll for: messages of the peer, and room for queued ones.
+    /// Returns what to poll for: messages of the peer, and room for queued ones.
     pub fn poll_flags(&self) -> PollFlags {
         if self.queue.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
     }

@@ -21,12 +21,12 @@ pub struct MalformedMessage;
 
 /// A message that Kennel's processes exchange.
 pub trait WireMessage: Serialize + DeserializeOwned {
-    /// The message as bytes; never empty.
+    /// Encodes the message. The result is never empty.
     fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("a message has only values that can be serialized")
     }
 
-    /// The message from bytes.
+    /// Decodes a message.
     fn decode(bytes: &[u8]) -> Result<Self, MalformedMessage> {
         postcard::from_bytes(bytes).map_err(|_| MalformedMessage)
     }
