@@ -20,8 +20,7 @@ pub enum Effect {
         /// Whether an earlier launch had it and may have left it in place: then it is reused.
         again: bool,
     },
-    /// Make the yard start a keeper, which sends a hello and waits. This may happen while the row
-    /// is written.
+    /// Make the yard start a keeper, which sends a hello and waits, possibly during the write.
     StartKeeper,
     /// Order the keeper to create pen and process.
     Go,

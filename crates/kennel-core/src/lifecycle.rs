@@ -218,8 +218,7 @@ impl Session {
         self.has_ended() && self.underway.writing == Writing::Failed
     }
 
-    /// Returns whether the keeper can receive commands: not while a probe is needed or the pen is
-    /// being ended.
+    /// Returns whether the keeper can receive commands: no probe is needed, no pen is being ended.
     fn keeper_listens(&self) -> bool {
         self.underway.probe == ProbeState::Unneeded
     }

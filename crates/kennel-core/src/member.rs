@@ -25,8 +25,7 @@ pub struct Member {
     /// The verdict of the latest attempt.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub last: Option<LastVerdict>,
-    /// Sessions whose verdict is counted here but may not be recorded yet, so that none counts
-    /// twice.
+    /// Sessions that are counted here, but whose verdict may not be recorded yet.
     #[serde(default, rename = "learnt", skip_serializing_if = "is_unset")]
     pub counted: Vec<SessionId>,
     /// When it was added, in milliseconds since 1970.

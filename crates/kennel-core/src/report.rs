@@ -1,7 +1,6 @@
 //! The reports of an agent about itself, and whether they are authentic.
 //!
-//! Only the token of the live launch is accepted. A refused report changes nothing and ends no
-//! process.
+//! Only the token of the live launch is accepted. A refused report changes nothing.
 
 use kennel_types::{AgentActivity, AgentReport, Percent, SessionId, Title};
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,7 @@
 //! is gone, there is one attempt without it, unless the caller named the conversation. Everything
 //! else is left to the user.
 //!
-//! The caller decides only after the previous launch was seen to be gone and its verdict is
-//! recorded.
+//! The decision follows the end of the previous launch and the record of its verdict.
 
 use std::time::Duration;
 
@@ -34,8 +33,7 @@ pub struct RetryFacts<'a> {
     pub uncleaned: bool,
     /// Whether it was granted and its end is unknown.
     pub may_have_run: bool,
-    /// A random share of the maximum jitter, so that prompts that failed together are not retried
-    /// together.
+    /// A random share of the maximum jitter: prompts that failed together retry at different times.
     pub jitter: u16,
 }
 

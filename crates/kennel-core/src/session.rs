@@ -50,8 +50,7 @@ pub struct Session {
     pub started_by: StartedBy,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub judged: Option<Judged>,
-    /// The daemon's operations in progress. They are not recorded, because they end with the
-    /// daemon.
+    /// The daemon's operations in progress. They end with the daemon, so they are not recorded.
     #[serde(skip)]
     pub underway: Underway,
 }

@@ -44,8 +44,7 @@ pub fn exit_at_once(code: u8) -> ! {
 /// Ends the calling thread and leaves the others running, without drops or exit handlers. For
 /// tests: a process whose first thread has ended looks like a zombie, but is not dead.
 pub fn end_this_thread_only() -> ! {
-    // SAFETY: no Rust code runs in the thread afterwards. Its stack is never freed, since no thread
-    // joins it.
+    // SAFETY: no Rust code runs in the thread afterwards. No thread joins it and frees its stack.
     unsafe { libc::syscall(libc::SYS_exit, 0) };
     unreachable!("exit does not return")
 }

@@ -77,8 +77,7 @@ impl Session {
         }
     }
 
-    /// A failed probe proves nothing and is retried, but a stop does not wait forever for one that
-    /// works.
+    /// Retries a failed probe, which proves nothing, unless a stop has waited for too many of them.
     fn probe_failed(&mut self, in_a_row: u8, effects: &mut Vec<Effect>) {
         if self.is_stop_wanted() && in_a_row >= MAX_FAILED_PROBES && self.phase != Phase::Lost {
             self.do_without_keeper(effects);
@@ -90,8 +89,8 @@ impl Session {
     }
 
     /// Calls off a launch behind a closed gate: its client is gone with the earlier daemon. If it
-    /// may have been granted, the order to open may still arrive; then a stop, which also ends the
-    /// program, gracefully.
+    /// may have been granted, the order to open may still arrive, so it gets a stop, which also
+    /// ends the program.
     fn call_off(&mut self, effects: &mut Vec<Effect>) {
         let why = "the daemon was restarted during its launch".to_owned();
         self.want_stopped(self.spec.grace, &Reason::Failed { code: LaunchFailure::Internal, why });

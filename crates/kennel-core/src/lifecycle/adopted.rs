@@ -1,5 +1,4 @@
-//! The life of an adopted process, which a user started in their own terminal: Kennel only follows
-//! it.
+//! The life of an adopted process, which a user started in their own terminal.
 //!
 //! ```text
 //!            row durable, process found        a stop that names it

@@ -19,8 +19,7 @@ impl Session {
         self.noted()
     }
 
-    /// Notes the exit status. A known status is never replaced. Returns whether this changed
-    /// anything.
+    /// Notes the exit status unless a status is known. Returns whether this changed anything.
     pub(super) fn note_exit(&mut self, exit: &Exit) -> bool {
         let better = match &self.exit {
             None => true,

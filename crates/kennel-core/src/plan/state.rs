@@ -116,8 +116,7 @@ pub enum PlanEvent {
         /// The session, by its first launch.
         session: SessionId,
     },
-    /// No session has the key of this ask, and none will: the daemon crashed in the middle of the
-    /// ask.
+    /// No session has or will have the key of this ask: the daemon crashed during the ask.
     NotAsked {
         place: AgentPath,
         ask: u32,

@@ -20,7 +20,7 @@ pub enum FindError {
         /// Similar names and ids, the most similar first.
         near: Vec<String>,
     },
-    #[error("{reference:?} may be {}", Listed(.candidates))]
+    #[error("{reference:?} is ambiguous: it may be {}", Listed(.candidates))]
     Ambiguous { reference: String, candidates: Vec<SessionId> },
 }
 

@@ -1,5 +1,4 @@
-//! Launching a session again: only after its previous launch was cleaned up, and once for all
-//! callers.
+//! Launches a session again, after its previous launch was cleaned up, once for all callers.
 //!
 //! ```text
 //!  ID ── Cleaned ── relaunch ──> ID_2 ── Cleaned ── relaunch ──> ID_3 …

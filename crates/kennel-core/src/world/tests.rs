@@ -202,7 +202,7 @@ fn a_session_is_found_by_id_name_and_prefix() {
     let candidates = vec![one.clone(), two.clone()];
     let ambiguous = world.find(prefix).unwrap_err();
     assert_eq!(ambiguous, FindError::Ambiguous { reference: prefix.into(), candidates });
-    assert_eq!(ambiguous.to_string(), format!("{prefix:?} may be {one} or {two}"));
+    assert_eq!(ambiguous.to_string(), format!("{prefix:?} is ambiguous: it may be {one} or {two}"));
     // Two sessions had the name and none is live, so the latest is found.
     drop(end(&mut world, 1));
     drop(world.admit(named(3, Some("ada"), None)));
