@@ -38,7 +38,7 @@ type Scene = fn(&mut Daemon);
 const SCENES: &[(&str, Scene)] = &[
     ("a_launch_runs_to_its_end_and_waits_for_the_release", runs_to_its_end),
     ("a_launch_that_is_dismissed_never_runs", dismissed),
-    ("a_missing_program_is_reported_with_its_code", not_there),
+    ("a_missing_program_is_reported_with_its_code", missing_program),
     ("a_stop_reaches_processes_that_left_the_session", stop_reaches_all),
     ("nothing_is_left_of_a_killed_keeper", killed_keeper),
     ("orphans_get_term_before_they_are_killed", orphans_get_term_first),
@@ -50,12 +50,12 @@ const SCENES: &[(&str, Scene)] = &[
     ("a_launch_without_activity_is_ended_as_idle", time::truly_idle),
     ("a_child_that_computes_in_silence_is_not_idle", time::computes_in_silence),
     ("a_launch_that_starts_processes_is_not_idle", time::starts_processes),
-    ("input_at_the_last_moment_keeps_a_launch", time::input_at_the_last_moment),
+    ("input_at_the_last_moment_keeps_a_launch_running", time::input_at_the_last_moment),
     ("a_limit_of_zero_is_off_and_costs_nothing", time::zero_is_off),
     ("a_launch_that_takes_too_long_is_ended_with_all_of_its_tree", time::too_long),
     ("a_launch_that_prints_nothing_for_too_long_is_ended", time::silent),
     ("time_limits_hold_without_a_daemon", time::without_a_daemon),
-    ("a_report_that_is_passed_on_keeps_a_launch", time::reports_count),
+    ("a_report_that_is_passed_on_keeps_a_launch_running", time::reports_count),
     ("a_slow_stop_is_not_caused_by_a_time_limit", time::a_stop_is_not_a_time_limit),
     ("a_keeper_reports_how_long_its_gate_has_been_open", time::how_long_it_is_open),
     ("a_keeper_takes_one_launch_after_another", reuse::one_after_another),
@@ -63,7 +63,7 @@ const SCENES: &[(&str, Scene)] = &[
         "a_late_client_does_not_reach_the_next_launch",
         reuse::a_late_client_does_not_reach_the_next_launch,
     ),
-    ("a_spare_keeper_exits_with_its_daemon", reuse::exits_with_its_daemon),
+    ("a_free_keeper_exits_with_its_daemon", reuse::exits_with_its_daemon),
     ("a_keeper_in_a_namespace_is_not_used_again", reuse::the_init_of_a_namespace_is_not_used_again),
     ("impossible_limits_are_refused_or_reported", resources::refused_or_reported),
 ];
@@ -381,7 +381,7 @@ fn dismissed(daemon: &mut Daemon) {
     assert!(!ran.exists());
 }
 
-fn not_there(daemon: &mut Daemon) {
+fn missing_program(daemon: &mut Daemon) {
     let mut order = daemon.order("a", "");
     order.argv = vec!["/no/such/program".into()];
     let mut launch = daemon.fork(&order);
@@ -420,12 +420,13 @@ fn stop_reaches_all(daemon: &mut Daemon) {
 /// Orphans get TERM first, so that they can clean up. Those that ignore it are killed soon.
 fn orphans_get_term_first(daemon: &mut Daemon) {
     let home = daemon.home.display().to_string();
-    let deaf = "trap \"\" TERM; echo deaf; while :; do sleep 1000; done";
+    let ignores_term = "trap \"\" TERM; echo deaf; while :; do sleep 1000; done";
     // Nothing reads the shell's messages about its children any more.
     let tidy = format!(
         "trap \": > {home}/tidied; exit\" TERM; echo tidy; exec 2> /dev/null; while :; do sleep 0.01; done"
     );
-    let script = format!("(setsid sh -c '{deaf}' &); (setsid sh -c '{tidy}' &); exec sleep 1000");
+    let script =
+        format!("(setsid sh -c '{ignores_term}' &); (setsid sh -c '{tidy}' &); exec sleep 1000");
     let order = daemon.order("a", &script);
     let mut launch = daemon.fork(&order);
     let agent = launch.run();

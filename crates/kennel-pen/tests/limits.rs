@@ -143,8 +143,8 @@ fn prepare_hierarchy() -> Result<PathBuf, String> {
 fn in_own_cgroups(mount: &Path) -> ExitCode {
     let before = own_cgroup(mount);
     let mut failed = false;
-    for (who, user) in [("root", 0), ("other", OTHER)] {
-        let folder = mount.join(format!("kennel-limits-{who}-{}", std::process::id()));
+    for (user_name, user) in [("root", 0), ("other", OTHER)] {
+        let folder = mount.join(format!("kennel-limits-{user_name}-{}", std::process::id()));
         fs::create_dir(&folder).expect("mkdir");
         for file in ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"] {
             chown(folder.join(file), Some(user), Some(user)).expect("chown");
@@ -153,12 +153,12 @@ fn in_own_cgroups(mount: &Path) -> ExitCode {
         enter(&folder);
         let program = readable_copy(user);
         let mut command = std::process::Command::new(&program);
-        command.env(SETTLED, who).uid(user).gid(user).stdin(Stdio::piped());
+        command.env(SETTLED, user_name).uid(user).gid(user).stdin(Stdio::piped());
         let mut child = command.spawn().expect("started again");
         enter(&before);
         drop(child.stdin.take());
         let status = child.wait().expect("waited for");
-        println!("as {who}: {status}");
+        println!("as {user_name}: {status}");
         failed |= !status.success();
         fs::remove_file(program).expect("removed");
         fs::remove_dir(folder.join("kennel-supervisor")).ok();

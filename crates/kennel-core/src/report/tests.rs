@@ -94,7 +94,7 @@ fn an_earlier_launch_cannot_report_for_a_later_one() {
     let mut world = world(&[1]);
     let gone = Event::Gone { exit: Exit::Code { code: 1 }, reason: None };
     apply(&mut world, &id(1), &[gone, Event::Recorded]);
-    let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };
+    let by = RelaunchBy::Caller { name: "ada".into(), parent: None, tethered: false };
     let how =
         Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by, changes: None };
     let Relaunched::Admitted { id: second, .. } = world.relaunch(&id(1), how) else { panic!() };

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BLAMED: [VerdictKind; 4] = [
+const RETRIED: [VerdictKind; 4] = [
     VerdictKind::Overloaded,
     VerdictKind::RateLimited,
     VerdictKind::Server,
@@ -137,12 +137,13 @@ fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
         let kind = row.judged.verdict.kind;
         let tries = (row.attempts - 1).saturating_sub(u32::from(row.stale_before));
         let nothing_done = row.judged.work == Work::None && !row.may_have_run;
-        let blamed = BLAMED.contains(&kind)
+        let retried = RETRIED.contains(&kind)
             && !row.called_off
             && (nothing_done || row.agent.replay)
             && tries < row.agent.retries;
-        let said_at_once = row.judged.work == Work::Unknown && row.judged.turns.is_none();
-        let nothing_begun = (row.judged.work == Work::None || said_at_once) && !row.may_have_run;
+        let reported_at_once = row.judged.work == Work::Unknown && row.judged.turns.is_none();
+        let nothing_begun =
+            (row.judged.work == Work::None || reported_at_once) && !row.may_have_run;
         let stale = kind == VerdictKind::StaleConversation
             && !row.called_off
             && row.agent.conversation_choice == ConversationChoice::Continue
@@ -151,14 +152,14 @@ fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
             && (nothing_begun || row.agent.replay);
         match decide(&facts) {
             Ok(Retry { fresh: false, after }) => {
-                assert!(blamed && after >= SHORTEST_PAUSE, "{row:?}");
+                assert!(retried && after >= SHORTEST_PAUSE, "{row:?}");
                 again += 1;
             }
             Ok(Retry { fresh: true, after }) => {
                 assert!(stale && after.is_zero(), "{row:?}");
                 fresh += 1;
             }
-            Err(why) => assert!(!blamed && !stale, "{why:?} {row:?}"),
+            Err(why) => assert!(!retried && !stale, "{why:?} {row:?}"),
         }
     }
     assert!(again > 0 && fresh > 0);
@@ -270,7 +271,7 @@ fn reasons_are_sentences_for_an_event() {
 fn any_kind() -> impl Strategy<Value = VerdictKind> {
     // Mostly verdicts that are retried: the others end a history at once.
     prop_oneof![
-        4 => prop::sample::select(BLAMED.to_vec()),
+        4 => prop::sample::select(RETRIED.to_vec()),
         2 => Just(VerdictKind::StaleConversation),
         1 => prop::sample::select(VerdictKind::ALL.to_vec()),
     ]
@@ -310,7 +311,7 @@ proptest! {
                 fresh += 1;
                 agent.conversation = None;
             } else {
-                prop_assert!(BLAMED.contains(&kind));
+                prop_assert!(RETRIED.contains(&kind));
                 prop_assert!(after >= retry_after.unwrap_or_default());
             }
         }

@@ -130,7 +130,7 @@ impl TestDaemon for Relaunches {
 
     /// All clients saw the first launch, and request the one after it.
     fn resume(&self, world: &mut World) -> Effects {
-        let by = RelaunchBy::Person { who: "a client".into(), parent: None, tethered: false };
+        let by = RelaunchBy::Caller { name: "a client".into(), parent: None, tethered: false };
         let token = LaunchToken::new(2);
         let how = Relaunch { token, owed: vec![files()], queued: false, by, changes: None };
         self.numbered((self.resume)(world, &self.ids[FIRST], how))

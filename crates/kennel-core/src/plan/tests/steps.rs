@@ -11,8 +11,8 @@ fn plan(top: &str, stages: &[(usize, &str)]) -> PlanSpec {
     for (number, (agents, more)) in stages.iter().enumerate() {
         text.push_str(&format!("[[stage]]\nname = \"s{number}\"\n{more}\n"));
         for agent in 0..*agents {
-            let said = format!("name = \"a{agent}\"\nagent = \"claude\"\nprompt = \"p\"\n");
-            text.push_str(&format!("[[stage.agent]]\n{said}"));
+            let keys = format!("name = \"a{agent}\"\nagent = \"claude\"\nprompt = \"p\"\n");
+            text.push_str(&format!("[[stage.agent]]\n{keys}"));
         }
     }
     crate::plan::parse(&text).unwrap()

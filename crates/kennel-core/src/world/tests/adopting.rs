@@ -70,7 +70,7 @@ fn an_adopted_session_uses_its_name_but_counts_for_no_limit() {
 fn an_adopted_session_is_never_relaunched() {
     let mut world = following();
     for _ in 0..2 {
-        let by = RelaunchBy::Person { who: "me".into(), parent: None, tethered: false };
+        let by = RelaunchBy::Caller { name: "me".into(), parent: None, tethered: false };
         let how = Relaunch {
             token: LaunchToken::new(9),
             owed: Vec::new(),

@@ -171,7 +171,7 @@ fn a_key_stands_for_the_latest_launch() {
     let mut world = world([keyed(1)]);
     run(&mut world, 1);
     drop(end(&mut world, 1));
-    let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: true };
+    let by = RelaunchBy::Caller { name: "ada".into(), parent: None, tethered: true };
     let how =
         Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by, changes: None };
     assert!(matches!(world.relaunch(&id(1), how), Relaunched::Admitted { .. }));

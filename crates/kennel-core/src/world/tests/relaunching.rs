@@ -7,7 +7,7 @@ use crate::restart::NoRestartReason;
 use crate::tests::{asking, tree, worktree};
 
 fn by_user(token: u128) -> Relaunch {
-    let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };
+    let by = RelaunchBy::Caller { name: "ada".into(), parent: None, tethered: false };
     let files = Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None };
     Relaunch { token: LaunchToken::new(token), owed: vec![files], queued: false, by, changes: None }
 }
