@@ -254,16 +254,16 @@ impl SupervisedPen {
     fn kill_for_a_while(&mut self, supervisor: &mut impl Supervisor) -> io::Result<()> {
         let now = Instant::now();
         let since = *self.killing_since.get_or_insert(now);
-        let patient = now.saturating_duration_since(since) < REPORT_AFTER;
+        let recent = now.saturating_duration_since(since) < REPORT_AFTER;
         match self.pen.end(now + KILL_ROUND)? {
             EndOutcome::Empty => Ok(()),
             EndOutcome::StillAlive(mut survivors) => {
-                if !patient && !self.survivors_reported {
+                if !recent && !self.survivors_reported {
                     self.survivors_reported = true;
                     survivors.truncate(MAX_LISTED);
                     supervisor.report(PenEvent::StillAlive(survivors));
                 }
-                let pause = if patient { Duration::ZERO } else { LATER_PAUSE };
+                let pause = if recent { Duration::ZERO } else { LATER_PAUSE };
                 self.wait(supervisor, Some(Instant::now() + pause))
             }
         }

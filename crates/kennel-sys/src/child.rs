@@ -277,13 +277,13 @@ impl Child<'_> {
         let mut byte = 0_u8;
         // SAFETY: it takes no argument. It changes nothing, but lets a test fail this step.
         unsafe { self.call(libc::SYS_getpid, [0; 6])? };
-        let mut looks = 0_u32;
+        let mut polls = 0_u32;
         loop {
             let args = [GATE, &raw mut byte as usize, 1, 0, 0, 0];
             // SAFETY: see `run`; it writes one byte. All signals are blocked, so no EINTR.
             match unsafe { syscall(libc::SYS_read, args) } {
                 1 if byte == GO => return Ok(()),
-                NOTHING_YET if looks < GATE_POLLS => looks = looks.wrapping_add(1),
+                NOTHING_YET if polls < GATE_POLLS => polls = polls.wrapping_add(1),
                 NOTHING_YET => {
                     let mut ready =
                         libc::pollfd { fd: GATE as i32, events: libc::POLLIN, revents: 0 };

@@ -305,7 +305,7 @@ impl LaunchSupervisor<'_> {
     fn handle(&mut self, pen: &mut SupervisedPen, event: PeerEvent) -> io::Result<()> {
         match event {
             PeerEvent::OwnerConnected if self.owner != OwnerState::None => {
-                self.owner = OwnerState::Connected
+                self.owner = OwnerState::Connected;
             }
             PeerEvent::OwnerConnected => {}
             PeerEvent::OwnerGone => self.owner_gone(pen),
