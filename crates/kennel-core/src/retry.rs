@@ -109,7 +109,7 @@ fn without_the_conversation(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReas
     if facts.may_have_run && !facts.agent.replay {
         return Err(NoRetryReason::MayHaveRun);
     }
-    // An agent can't do anything without its conversation. If it did something, it only mentioned a
+    // An agent whose conversation is gone can't do work. If it did, it only mentioned a missing
     // conversation.
     let judged = facts.judged;
     let began = judged.turns.is_some_and(|turns| turns > 0) || judged.usage.output_tokens > 0;

@@ -116,9 +116,9 @@ fn a_failure_ends_the_plan_and_stops_the_others() {
         lines,
         [
             "s0.a0: auth",
-            "s0.a1: stopped, and seen to be gone",
-            "s0.a2: not asked: the plan had failed before",
-            "s1.a0: not asked: the plan had failed before",
+            "s0.a1: stopped; its processes are gone",
+            "s0.a2: not asked: the plan had already failed",
+            "s1.a0: not asked: the plan had already failed",
         ]
     );
 }
@@ -200,7 +200,7 @@ fn a_cancel_replaces_any_other_reason() {
     run.ask("s0.a0");
     run.accept(PlanEvent::TimeOver);
     assert_eq!(run.apply(PlanEvent::TimeOver), Err(IgnoredReason::Known));
-    assert_eq!(run.state.outcome(&run.spec).why, "it exceeded its timeout of 3600s");
+    assert_eq!(run.state.outcome(&run.spec).why, "the plan exceeded its timeout of 3600s");
     assert_eq!(run.cancel(), Ok(()));
     assert_eq!(run.apply(PlanEvent::TimeOver), Err(IgnoredReason::Known));
     run.judge("s0.a0", VerdictKind::Cancelled);
