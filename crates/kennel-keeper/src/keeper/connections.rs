@@ -260,7 +260,8 @@ impl Connections {
             match event {
                 event if self.early.len() < MAX_EARLY => self.early.push(event),
                 PeerEvent::Request(from, Input(_) | Members | Usage) => {
-                    let refused = KeeperReport::Refused("the program does not run yet".to_owned());
+                    let refused =
+                        KeeperReport::Refused("the program is not running yet".to_owned());
                     self.send_to(from, &refused);
                 }
                 // No peer waits for an answer to the others.
@@ -330,7 +331,7 @@ impl Connections {
                 connection.follows = true;
                 return;
             }
-            Keep => return self.refuse(index, "this keeper has a launch"),
+            Keep => return self.refuse(index, "this keeper already has a launch"),
             Go | Open | Dismiss | Release | Touch if !is_daemon => {
                 return self.refuse(index, "only the daemon may send this request");
             }

@@ -26,7 +26,7 @@ use crate::protocol::{
     OutcomeFile, Stdin, apply_settings,
 };
 
-/// How long the daemon may take for its next request. It is a program, but its disk may be slow.
+/// How long the daemon may take for its next request: enough for a slow disk.
 const GRANT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the exec may take: enough for a slow network file system.
 const EXEC_TIMEOUT: Duration = Duration::from_secs(30);
@@ -116,7 +116,7 @@ fn prepare(
         Ok((file, journal))
     };
     prepared().map_err(|error: io::Error| {
-        let why = format!("the session's folder {}: {error}", order.folder.display());
+        let why = format!("can't prepare the folder {}: {error}", order.folder.display());
         Cause::Failed { code: 202, why }
     })
 }

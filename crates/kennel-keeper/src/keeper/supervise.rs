@@ -247,7 +247,7 @@ impl LaunchSupervisor<'_> {
     fn check_clock(&mut self, pen: &Pen) -> Option<Cause> {
         self.clock.check(|| {
             let report = |error| {
-                let text = format!("can't see whether the session is active: {error}");
+                let text = format!("can't sample the activity of the session: {error}");
                 self.connections.trouble(text);
             };
             pen.activity().map_err(report).ok()
