@@ -150,7 +150,7 @@ fn in_time(facts: &RetryFacts<'_>, after: Duration) -> Result<(), NoRetryReason>
     if limit.is_some_and(|limit| begins > limit) { Err(NoRetryReason::TooLong) } else { Ok(()) }
 }
 
-/// Returns the pause after so many retries: at least what the provider requests, plus a jitter of
+/// Returns the pause after this many retries: at least what the provider requests, plus a jitter of
 /// up to a quarter.
 fn pause(tries: u32, retry_after: Option<Duration>, jitter: u16) -> Duration {
     // More doublings exceed the longest pause anyway.

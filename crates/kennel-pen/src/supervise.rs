@@ -1,7 +1,7 @@
 //! The supervising loop: everything between the open gate and the empty pen.
 //!
 //! The loop reaps children, applies the end policy, sends signals, and removes the empty pen. It
-//! never gives up: it reports an error and goes on, since the processes are still its children. A
+//! never gives up: it reports an error and continues, since the processes are still its children. A
 //! [`Supervisor`] defines what else the process does between two turns:
 //!
 //! | supervisor | serves |
@@ -46,14 +46,14 @@ pub enum PenEvent {
     LeftBehind(Vec<PenProcess>),
     /// These processes could not be killed so far. The loop keeps trying.
     StillAlive(Vec<Survivor>),
-    /// Something failed, and the loop goes on.
+    /// Something failed, and the loop continues.
     Trouble(String),
 }
 
 /// What a process does besides supervising its pen.
 pub trait Supervisor {
     /// Serves everything but the pen, without waiting. Called once in each turn; in the last one
-    /// the pen is `empty`. An error is reported, and the loop goes on.
+    /// the pen is `empty`. An error is reported, and the loop continues.
     fn serve(&mut self, pen: &mut SupervisedPen, empty: bool) -> io::Result<()>;
 
     /// Adds the descriptors to wait for. Returns when the loop must wake up at the latest.
@@ -97,8 +97,8 @@ pub struct SupervisedPen {
 }
 
 impl SupervisedPen {
-    /// Supervises a pen whose gate is open. `linger` is how long processes may go on after the
-    /// agent's exit, `grace` how long a stop waits between TERM and KILL.
+    /// Supervises a pen whose gate is open. `linger` is how long processes may keep running after
+    /// the agent's exit, `grace` how long a stop waits between TERM and KILL.
     pub fn new(pen: Pen, linger: Duration, grace: Duration) -> Self {
         Self {
             pen,

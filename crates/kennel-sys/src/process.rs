@@ -69,7 +69,7 @@ pub fn give_back_memory() {
     }
 }
 
-/// Takes over a descriptor that the former program of this process left open; sets close-on-exec.
+/// Takes over a descriptor that the previous program of this process left open; sets close-on-exec.
 /// Call this once for each, before any other is opened: the descriptor must have no other owner.
 pub fn adopt_descriptor(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: it takes a number and flags by value.

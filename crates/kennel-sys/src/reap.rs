@@ -32,7 +32,7 @@ pub enum Reaped {
     NoChildren,
 }
 
-/// Makes this process the parent of its orphaned descendants, in place of init.
+/// Makes this process the parent of its orphaned descendants, instead of init.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }

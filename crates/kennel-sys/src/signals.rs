@@ -1,4 +1,4 @@
-//! Blocking signals, and reading them from a descriptor in place of handlers.
+//! Blocks signals, and reads them from a descriptor, without handlers.
 
 use std::io;
 

@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::event::Probe;
 use crate::session::{ProbeState, Session};
 
-/// After so many failed probes in a row, a stop waits for no further one, and the pen is ended.
+/// After this many failed probes in a row, a stop ends the pen without waiting for another one.
 const MAX_FAILED_PROBES: u8 = 3;
 
 impl Session {

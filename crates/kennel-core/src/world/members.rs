@@ -19,7 +19,7 @@ use super::{Effects, RelaunchChanges, World, tagged};
 const MAX_RELAUNCHES: u32 = 3;
 /// The pause before such a relaunch.
 const RELAUNCH_PAUSE: Duration = Duration::from_millis(250);
-/// After so many failed removals, a verdict does not wait for the cleanup any more.
+/// After this many failed removals, a verdict does not wait for the cleanup any more.
 const MAX_FAILED_REMOVALS: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

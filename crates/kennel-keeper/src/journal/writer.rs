@@ -376,7 +376,7 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// A former segment without a header is empty, and the next one has its sequence.
+    /// A previous segment without a header is empty, and the next one has its sequence.
     fn replace_current(&mut self, next: Current) {
         if let Some(former) = self.current.replace(next)
             && former.used > 0

@@ -102,7 +102,7 @@ pub(super) fn launch_and_supervise(
     (outcome, Some(file))
 }
 
-/// Reserves everything that can fail for want of disk space, before anything runs.
+/// Reserves everything that can fail for lack of disk space, before anything runs.
 fn prepare(
     connections: &mut Connections,
     order: &LaunchOrder,

@@ -5,7 +5,7 @@
 //! forked ─► Waiting ─ Go ─► pen, process ─► Gated ─ Open ─► Running ─► Ending ─► Over ─ Release ─► gone
 //!              └─ Dismiss, no daemon, timeout ──┴───────────────────────────────►┘
 //! ```
-//! If the daemon dies before the gate is opened, nothing is run. After that the keeper goes on
+//! If the daemon dies before the gate is opened, nothing is run. After that the keeper continues
 //! without a daemon until its lease is over. It exits when the pen is empty and the outcome is
 //! recorded: by a daemon that sends `Release`, or on disk.
 

@@ -58,7 +58,7 @@ fn wait_for_launch(daemon: OwnedFd) -> io::Result<Option<LaunchDescriptors>> {
                 if KeeperRequest::decode(&bytes) == Ok(KeeperRequest::Keep) {
                     return Ok(LaunchDescriptors::new(descriptors, Some(channel.into_socket())));
                 }
-                // A late request to the keeper of the former launch.
+                // A late request to the keeper of the previous launch.
             }
             Received::End => return Ok(None),
             Received::Nothing => {

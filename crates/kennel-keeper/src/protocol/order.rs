@@ -30,11 +30,11 @@ pub struct LaunchOrder {
     /// Resource limits.
     pub limits: Vec<ResourceLimit>,
     pub kind: PenKind,
-    /// How long processes that the agent leaves behind may go on.
+    /// How long processes that the agent leaves behind may keep running.
     pub linger: Duration,
     /// How long a stop waits between TERM and KILL.
     pub grace: Duration,
-    /// How long the session goes on without a daemon.
+    /// How long the session keeps running without a daemon.
     pub lease: Option<Duration>,
     /// Whether the session ends when its owner disconnects without a request to detach.
     pub tethered: bool,

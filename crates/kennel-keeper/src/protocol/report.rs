@@ -77,7 +77,7 @@ pub enum KeeperReport {
     StillAlive(Vec<Survivor>),
     /// The pen is empty, or nothing was ever launched. The keeper waits for a release.
     Gone(Outcome),
-    /// Something failed, and the keeper goes on.
+    /// Something failed, and the keeper continues.
     Trouble(String),
     /// The journal now ends at this offset.
     Grown(u64),

@@ -55,7 +55,7 @@ pub enum KeeperRequest {
     Follow,
     /// Closes the reading end of this stream (1 or 2), so that the agent's next write to it fails.
     CloseOutput(u8),
-    /// The session goes on without its owner.
+    /// Lets the session continue without its owner.
     Detach,
     /// Requests the processes in the pen.
     Members,

@@ -31,7 +31,7 @@ const HEALTHY_RUN: Duration = Duration::from_secs(60);
 pub enum DaemonExit {
     /// All sessions have ended, so the yard exits too.
     Stopped,
-    /// Sessions go on without a daemon, until a client requests one.
+    /// Sessions continue without a daemon, until a client requests one.
     Kept,
     /// A new daemon must be started at once.
     Replaced,

@@ -265,7 +265,7 @@ impl YardServer {
         }
     }
 
-    /// Lets a newer program take over this process. If that fails, the old one goes on.
+    /// Lets a newer program take over this process. If that fails, the old one continues.
     fn become_successor(&mut self) {
         let Some(program) = self.successor.take() else { return };
         let descriptors = [&self.lock, &self.home_lock, &self.listener];
@@ -336,7 +336,7 @@ impl YardServer {
         match fork_alone() {
             Ok(Forked::Child) => {
                 let descriptors = LaunchDescriptors::new(descriptors, None);
-                // A fork that can't be a keeper must not go on as a second yard.
+                // A fork that can't be a keeper must not continue as a second yard.
                 return descriptors.or_else(|| exit_at_once(1));
             }
             Ok(Forked::Parent(pid)) => {
@@ -377,7 +377,7 @@ impl YardServer {
         while let Reaped::One(pid, ended) = reap::reap_any()? {
             self.child_ended(pid, ended);
         }
-        // Keepers and the daemon must go on, even if an agent stops them.
+        // Keepers and the daemon must continue, even if an agent stops them.
         while let Some(pid) = reap::stopped_child()? {
             if let Some(stopped) = pidfd::open(pid)? {
                 let _sent_or_gone = pidfd::send(&stopped, Signal::CONT)?;

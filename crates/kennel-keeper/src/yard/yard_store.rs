@@ -80,7 +80,7 @@ impl YardStore {
         Ok(())
     }
 
-    /// Parses the state of the former program.
+    /// Parses the state of the previous program.
     pub(super) fn parse(text: &str) -> io::Result<Self> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "invalid list of stored files");
         let mut store = Self::default();

@@ -122,7 +122,7 @@ pub(super) fn starts_processes(daemon: &mut Daemon) {
     }
 }
 
-/// Input arrives around the moment of the verdict. If it was taken, the session goes on.
+/// Input arrives around the moment of the verdict. If it was taken, the session continues.
 pub(super) fn input_at_the_last_moment(daemon: &mut Daemon) {
     let launches = (0..12).map(|round: u32| {
         let order = daemon.order(&format!("a{round}"), "exec sleep 1000");

@@ -70,7 +70,7 @@ fn refuse(why: &str) -> io::Result<()> {
 }
 
 /// Creates the namespace, starts its init, and waits for its end. If this process is killed, the
-/// init goes on with the same socket. If the init is killed, the kernel kills the whole namespace.
+/// init continues with the same socket. If the init is killed, so is the whole namespace.
 fn supervise_namespace() -> io::Result<()> {
     let with_user = !rustix::process::geteuid().is_root();
     // This process itself stays outside the new namespace, so its pid stays the same.
