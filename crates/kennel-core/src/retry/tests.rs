@@ -97,16 +97,17 @@ impl Digits {
 }
 
 fn rows() -> impl Iterator<Item = Row> {
-    let wishes = [
+    let choices = [
         ConversationChoice::Continue,
         ConversationChoice::Fresh,
         ConversationChoice::Resume { id: "c1".into() },
     ];
-    let every = VerdictKind::ALL.len() * WORKS.len() * wishes.len() * 2 * 2 * 2 * 2 * 2 * 5 * 2 * 2;
+    let every =
+        VerdictKind::ALL.len() * WORKS.len() * choices.len() * 2 * 2 * 2 * 2 * 2 * 5 * 2 * 2;
     (0..every).map(move |number| {
         let mut digit = Digits(number);
         let mut judged = judged(VerdictKind::ALL[digit.next(15)], WORKS[digit.next(3)]);
-        let conversation_choice = wishes[digit.next(3)].clone();
+        let conversation_choice = choices[digit.next(3)].clone();
         let conversation = digit.flag().then(|| "c1".to_owned());
         let replay = digit.flag();
         let (stale_before, called_off, may_have_run) = (digit.flag(), digit.flag(), digit.flag());
@@ -127,7 +128,7 @@ fn rows() -> impl Iterator<Item = Row> {
 /// Checks both directions: a retry happens only if all conditions hold, and always if they do.
 #[test]
 fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
-    let (mut again, mut fresh) = (0, 0);
+    let (mut retries, mut fresh) = (0, 0);
     for row in rows() {
         let mut facts = facts(&row.agent, &row.judged);
         facts.attempts = row.attempts;
@@ -153,7 +154,7 @@ fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
         match decide(&facts) {
             Ok(Retry { fresh: false, after }) => {
                 assert!(retried && after >= SHORTEST_PAUSE, "{row:?}");
-                again += 1;
+                retries += 1;
             }
             Ok(Retry { fresh: true, after }) => {
                 assert!(stale && after.is_zero(), "{row:?}");
@@ -162,7 +163,7 @@ fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
             Err(why) => assert!(!retried && !stale, "{why:?} {row:?}"),
         }
     }
-    assert!(again > 0 && fresh > 0);
+    assert!(retries > 0 && fresh > 0);
 }
 
 #[test]
