@@ -105,7 +105,7 @@ pub enum Admission {
     Admit,
     Queue {
         /// The position in the queue. 1 is next.
-        place: usize,
+        position: usize,
         /// The limit that it waits for.
         over: LimitReached,
     },
@@ -113,51 +113,51 @@ pub enum Admission {
 }
 
 /// Formats for example `1 session is live` or `2 sessions are live`.
-fn are(figure: u32, which: &str, what: &str) -> String {
-    match figure {
+fn count_text(count: u32, which: &str, what: &str) -> String {
+    match count {
         1 => format!("1 session{which} is {what}"),
-        _ => format!("{figure} sessions{which} are {what}"),
+        _ => format!("{count} sessions{which} are {what}"),
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitReached {
-    #[error("{}, and the limit is {limit}", are(*figure, "", "live"))]
-    Live { figure: u32, limit: u32 },
-    #[error("{}, and the limit is {limit} at once", are(*figure, "", "being launched"))]
-    Launching { figure: u32, limit: u32 },
-    #[error("{}, and the limit is {limit}", are(*figure, &format!(" with a name like {pattern:?}"), "live"))]
-    Name { pattern: String, figure: u32, limit: u32 },
+    #[error("{}, and the limit is {limit}", count_text(*count, "", "live"))]
+    Live { count: u32, limit: u32 },
+    #[error("{}, and the limit is {limit} at once", count_text(*count, "", "being launched"))]
+    Launching { count: u32, limit: u32 },
+    #[error("{}, and the limit is {limit}", count_text(*count, &format!(" with a name like {pattern:?}"), "live"))]
+    Name { pattern: String, count: u32, limit: u32 },
 }
 
-/// Decides whether a session may start. The census counts queued sessions that could start now as
-/// launched: see [`crate::World::census`].
-pub fn decide(caps: &Caps, census: &SessionCounts, applicant: Applicant<'_>) -> Admission {
-    match over(caps, census, applicant.name) {
+/// Decides whether a session may start. `counts` includes queued sessions that could start now
+/// as launched: see [`crate::World::session_counts`].
+pub fn decide(caps: &Caps, counts: &SessionCounts, applicant: Applicant<'_>) -> Admission {
+    match exceeded_limit(caps, counts, applicant.name) {
         None => Admission::Admit,
-        Some(over) if applicant.may_queue => Admission::Queue { place: census.queued + 1, over },
+        Some(over) if applicant.may_queue => Admission::Queue { position: counts.queued + 1, over },
         Some(over) => Admission::Refuse(over),
     }
 }
 
 /// Returns the limit that one more session would exceed.
-pub(crate) fn over(
+pub(crate) fn exceeded_limit(
     caps: &Caps,
-    census: &SessionCounts,
+    counts: &SessionCounts,
     name: Option<&str>,
 ) -> Option<LimitReached> {
-    if let Some(limit) = caps.live.filter(|limit| census.live >= *limit) {
-        return Some(LimitReached::Live { figure: census.live, limit });
+    if let Some(limit) = caps.live.filter(|limit| counts.live >= *limit) {
+        return Some(LimitReached::Live { count: counts.live, limit });
     }
-    if let Some(limit) = caps.launching.filter(|limit| census.launching >= *limit) {
-        return Some(LimitReached::Launching { figure: census.launching, limit });
+    if let Some(limit) = caps.launching.filter(|limit| counts.launching >= *limit) {
+        return Some(LimitReached::Launching { count: counts.launching, limit });
     }
-    let full = |(cap, figure): (&NameCap, &u32)| {
-        let reached = *figure >= cap.most && name.is_some_and(|name| cap.pattern.matches(name));
+    let full = |(cap, count): (&NameCap, &u32)| {
+        let reached = *count >= cap.most && name.is_some_and(|name| cap.pattern.matches(name));
         let pattern = cap.pattern.0.clone();
-        reached.then_some(LimitReached::Name { pattern, figure: *figure, limit: cap.most })
+        reached.then_some(LimitReached::Name { pattern, count: *count, limit: cap.most })
     };
-    caps.names.iter().zip(&census.names).find_map(full)
+    caps.names.iter().zip(&counts.names).find_map(full)
 }
 
 #[cfg(test)]

@@ -20,17 +20,16 @@ pub enum Effect {
         /// Whether an earlier launch had it and may have left it in place: then it is reused.
         again: bool,
     },
-    /// Let the yard start a keeper, which greets and waits. This may happen while the row is
-    /// written.
+    /// Make the yard start a keeper, which sends a hello and waits, possibly during the write.
     StartKeeper,
-    /// Tell the keeper to create pen and process.
+    /// Order the keeper to create pen and process.
     Go,
-    /// Tell the keeper to open the gate.
+    /// Order the keeper to open the gate.
     Grant,
-    /// Tell the keeper, or the process that is about to become it, to launch nothing: it ends what
-    /// it has created and reports that.
+    /// Order the keeper, or the process that is about to become it, to launch nothing: it ends
+    /// what it has created and reports that.
     Dismiss,
-    /// Tell the keeper to end everything. For an adopted process, which has no keeper: end that
+    /// Order the keeper to end everything. For an adopted process, which has no keeper: end that
     /// process and no other.
     Stop { grace: Duration },
     /// Watch for the sign that the session is ready, and for its timeout, counted from when the

@@ -12,7 +12,7 @@ pub enum Event {
     Recorded,
     /// The row could not be written.
     RecordFailed { why: String },
-    /// The keeper has greeted and waits.
+    /// The keeper has sent its hello and waits.
     KeeperReady,
     /// The session may leave the queue. See [`crate::World::next_in_queue`].
     TurnCame,
@@ -32,7 +32,7 @@ pub enum Event {
     BecameReady { how: String },
     /// The session did not become ready in time.
     ReadyOverdue {
-        /// The last observation in place of the sign.
+        /// The last observation, if the sign was not seen.
         saw: Option<String>,
     },
     /// An authentic report of the agent: see [`crate::report::judge`].
@@ -58,8 +58,7 @@ pub enum Event {
     Probed(Probe),
     /// This resource must also be removed, once the process tree is gone.
     Owes { what: OwedKind },
-    /// A resource is removed, because it was owed, or later because a user no longer wants what was
-    /// kept.
+    /// A resource is removed: it was owed, or a user no longer wants to keep it.
     CleanedUp { what: OwedKind },
     /// A resource contains work and is kept. It is not owed any more.
     Kept { what: OwedKind, why: String },
@@ -76,7 +75,7 @@ pub enum Event {
 impl Event {
     /// Returns whether a keeper, or a probe for one, sent the event. Such an event is not about a
     /// session that never requested a keeper.
-    pub(crate) fn is_of_keeper(&self) -> bool {
+    pub(crate) fn is_from_keeper(&self) -> bool {
         matches!(
             self,
             Self::KeeperReady
@@ -141,8 +140,8 @@ pub enum Probe {
         /// The keeper's own reason, if it had one.
         reason: Option<Reason>,
     },
-    /// The keeper's lock is free, so no keeper exists or will exist, and there is no outcome. A pen
-    /// may be left.
+    /// The keeper's lock is free, so there is and will be no keeper and no outcome. A pen may be
+    /// left.
     NoKeeper,
     /// The keeper's lock is held, but it does not answer.
     Silent,

@@ -62,8 +62,8 @@ pub fn check(measured: &Measured, minima: &Minima, wants_terminal: bool) -> Resu
         ),
         ("processes can be started", measured.pids, minima.pids, count),
         ("terminals are free", ptys, minima.ptys, count),
-        ("of disk are free", measured.disk, minima.disk, bytes),
-        ("of memory are available", measured.memory, minima.memory, bytes),
+        ("of disk is free", measured.disk, minima.disk, bytes),
+        ("of memory is available", measured.memory, minima.memory, bytes),
     ]
     .into_iter()
     .filter_map(|(what, free, least, show)| {
@@ -98,11 +98,11 @@ mod tests {
         assert_eq!(message(&PLENTY, true), "fine");
         let short = Measured { descriptors: Some(3), disk: Some(700 << 10), ..PLENTY };
         let expected = "there is no room for another session: 3 descriptors are free, at least \
-                        64 required; 700 KiB of disk are free, at least 64 MiB required";
+                        64 required; 700 KiB of disk is free, at least 64 MiB required";
         assert_eq!(message(&short, true), expected);
         let short = Measured { pids: Some(0), memory: Some(5), ..PLENTY };
         let expected = "there is no room for another session: 0 processes can be started, at \
-                        least 64 required; 5 B of memory are available, at least 64 MiB required";
+                        least 64 required; 5 B of memory is available, at least 64 MiB required";
         assert_eq!(message(&short, false), expected);
     }
 

@@ -15,9 +15,9 @@
 //!                          any observation that the pen is empty
 //! ```
 //!
-//! While the durable row says `Queued` or `Making`, no keeper was ever requested: the daemon
-//! requests one when a row `Reserved` is durable (or is being written, for the first launch of a
-//! session that begins there). Such a session ends without a probe: as soon as the stop is on
+//! While the phase in the durable row is `Queued` or `Making`, no keeper was ever requested: the
+//! daemon requests one when a row `Reserved` is durable (or is being written, for the first launch
+//! of a session that begins there). Such a session ends without a probe: as soon as the stop is on
 //! record and nothing is being created for it.
 //!
 //! A session that a user started in their own terminal has another life cycle: see `adopted.rs`.
@@ -142,7 +142,7 @@ impl Session {
         if self.started_by == StartedBy::User {
             return self.step_adopted(event);
         }
-        if event.is_of_keeper() && self.underway.unlaunched {
+        if event.is_from_keeper() && self.underway.unlaunched {
             return Vec::new();
         }
         let mut effects = self.apply(event);
@@ -208,7 +208,7 @@ impl Session {
     /// Returns whether the agent's reports count: the launch was granted, and no stop is wanted and
     /// no end was seen. Otherwise they are late.
     #[must_use]
-    pub fn is_believed(&self) -> bool {
+    pub fn accepts_reports(&self) -> bool {
         self.launch.granted && !self.is_stop_wanted() && !self.has_ended()
     }
 
@@ -218,10 +218,9 @@ impl Session {
         self.has_ended() && self.underway.writing == Writing::Failed
     }
 
-    /// Returns whether the keeper can get commands: not while a probe is needed or the pen is being
-    /// ended.
+    /// Returns whether the keeper can receive commands: no probe is needed, no pen is being ended.
     fn keeper_listens(&self) -> bool {
-        self.underway.look == ProbeState::Unneeded
+        self.underway.probe == ProbeState::Unneeded
     }
 
     fn on_retry_due(&mut self) -> Vec<Effect> {
@@ -230,7 +229,7 @@ impl Session {
         if self.underway.writing == Writing::Failed {
             self.record_durably(&mut effects);
         }
-        match self.underway.look {
+        match self.underway.probe {
             ProbeState::ProbeDue => self.probe(&mut effects),
             ProbeState::EndPenDue => self.end_pen(&mut effects),
             _ => {}

@@ -18,17 +18,16 @@ pub struct Member {
     pub usage: TokenUsage,
     /// The latest usage that the agent reported. If it reports the whole conversation, only the
     /// increase counts.
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub told: TokenUsage,
+    #[serde(default, rename = "told", skip_serializing_if = "is_unset")]
+    pub reported_usage: TokenUsage,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub attempts: u64,
     /// The verdict of the latest attempt.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub last: Option<LastVerdict>,
-    /// Sessions whose verdict is counted here but may not be recorded yet, so that none counts
-    /// twice.
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub learnt: Vec<SessionId>,
+    /// Sessions that are counted here, but whose verdict may not be recorded yet.
+    #[serde(default, rename = "learnt", skip_serializing_if = "is_unset")]
+    pub counted: Vec<SessionId>,
     /// When it was added, in milliseconds since 1970.
     pub created_ms: u64,
 }
@@ -43,13 +42,13 @@ pub struct LastVerdict {
 
 impl Member {
     /// Forgets the sessions whose verdicts are recorded by now, which can't be counted twice.
-    pub(crate) fn settle_learnt(&mut self, unrecorded: impl Fn(&SessionId) -> bool) {
-        self.learnt.retain(unrecorded);
+    pub(crate) fn forget_recorded(&mut self, unrecorded: impl Fn(&SessionId) -> bool) {
+        self.counted.retain(unrecorded);
     }
 
     /// Counts a judged attempt. Its conversation becomes the member's. If the conversation was gone
     /// and was the member's own, the member forgets it.
-    pub(crate) fn learn(
+    pub(crate) fn count_attempt(
         &mut self,
         session: &SessionId,
         asked: Option<&str>,
@@ -59,19 +58,19 @@ impl Member {
     ) {
         // If a daemon dies before it records the verdict, the next one judges the session again.
         let last = self.last.as_ref().is_some_and(|last| last.session == *session);
-        if last || self.learnt.contains(session) {
+        if last || self.counted.contains(session) {
             return;
         }
-        self.learnt.push(session.clone());
+        self.counted.push(session.clone());
         let kind = judged.verdict.kind;
         let continues = asked.is_some() && self.conversation.as_deref() == asked;
         self.usage += match scope {
-            UsageScope::Conversation if continues => judged.usage.beyond(&self.told),
+            UsageScope::Conversation if continues => judged.usage.beyond(&self.reported_usage),
             UsageScope::Conversation | UsageScope::Attempt => judged.usage,
         };
         // An attempt without a report does not reset the count.
         if judged.usage != TokenUsage::default() {
-            self.told = judged.usage;
+            self.reported_usage = judged.usage;
         }
         self.attempts = self.attempts.saturating_add(1);
         self.last = Some(LastVerdict { session: session.clone(), kind, at_ms });
@@ -104,10 +103,10 @@ mod tests {
             cwd: "/".into(),
             conversation: conversation.map(ToOwned::to_owned),
             usage: TokenUsage::default(),
-            told: TokenUsage::default(),
+            reported_usage: TokenUsage::default(),
             attempts: 0,
             last: None,
-            learnt: Vec::new(),
+            counted: Vec::new(),
             created_ms: 0,
         }
     }
@@ -126,7 +125,7 @@ mod tests {
     fn after(before: Option<&str>, asked: Option<&str>, judged: &Judged) -> Option<String> {
         let mut member = member(before);
         let id = SessionId::parse("0c3k5d9wq2fa").unwrap();
-        member.learn(&id, asked, judged, UsageScope::Attempt, 1);
+        member.count_attempt(&id, asked, judged, UsageScope::Attempt, 1);
         assert_eq!((member.attempts, member.usage.input_tokens), (1, 2));
         assert_eq!(member.last.unwrap().kind, judged.verdict.kind);
         member.conversation
@@ -134,11 +133,11 @@ mod tests {
 
     #[test]
     fn a_member_continues_its_latest_conversation() {
-        let told = judged(VerdictKind::Succeeded, Some("new"));
-        assert_eq!(after(None, None, &told).as_deref(), Some("new"));
-        assert_eq!(after(Some("old"), Some("old"), &told).as_deref(), Some("new"));
-        let silent = judged(VerdictKind::Crashed, None);
-        assert_eq!(after(Some("old"), Some("old"), &silent).as_deref(), Some("old"));
+        let answered = judged(VerdictKind::Succeeded, Some("new"));
+        assert_eq!(after(None, None, &answered).as_deref(), Some("new"));
+        assert_eq!(after(Some("old"), Some("old"), &answered).as_deref(), Some("new"));
+        let crashed = judged(VerdictKind::Crashed, None);
+        assert_eq!(after(Some("old"), Some("old"), &crashed).as_deref(), Some("old"));
     }
 
     #[test]
@@ -151,8 +150,8 @@ mod tests {
 
     #[test]
     fn a_refused_prompt_leaves_no_conversation() {
-        let told = judged(VerdictKind::Auth, Some("new"));
-        assert_eq!(after(Some("old"), Some("old"), &told).as_deref(), Some("old"));
+        let refused = judged(VerdictKind::Auth, Some("new"));
+        assert_eq!(after(Some("old"), Some("old"), &refused).as_deref(), Some("old"));
     }
 
     #[test]
@@ -162,13 +161,13 @@ mod tests {
             let usage = TokenUsage { input_tokens: tokens, ..TokenUsage::default() };
             let judged = Judged { usage, ..judged(VerdictKind::Succeeded, Some(conversation)) };
             let id = SessionId::parse(&format!("0c3k5d9wq2f{number}")).unwrap();
-            member.learn(&id, asked, &judged, UsageScope::Conversation, 1);
+            member.count_attempt(&id, asked, &judged, UsageScope::Conversation, 1);
             member.usage.input_tokens
         };
         assert_eq!(prompt(1, None, 10, "a"), 10);
         assert_eq!(prompt(2, Some("a"), 25, "a"), 25);
-        assert_eq!(prompt(3, Some("a"), 0, "a"), 25, "it told nothing");
+        assert_eq!(prompt(3, Some("a"), 0, "a"), 25, "it reported no usage");
         assert_eq!(prompt(4, Some("a"), 30, "a"), 30);
-        assert_eq!(prompt(5, None, 7, "b"), 37, "another one");
+        assert_eq!(prompt(5, None, 7, "b"), 37, "another conversation");
     }
 }

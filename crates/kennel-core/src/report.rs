@@ -1,7 +1,6 @@
 //! The reports of an agent about itself, and whether they are authentic.
 //!
-//! Only the token of the live launch is accepted. A refused report changes nothing and ends no
-//! process.
+//! Only the token of the live launch is accepted. A refused report changes nothing.
 
 use kennel_types::{AgentActivity, AgentReport, Percent, SessionId, Title};
 use serde::{Deserialize, Serialize};
@@ -67,7 +66,7 @@ pub fn judge(world: &World, presented: ReportCredentials<'_>) -> Result<SessionI
         Err(ReportRefusal::Spent { launch })
     } else if !launch.is_same_session(&base) {
         Err(ReportRefusal::Foreign(named.to_owned()))
-    } else if !bearer.is_believed() {
+    } else if !bearer.accepts_reports() {
         Err(ReportRefusal::TooEarly { launch })
     } else {
         Ok(launch)

@@ -5,8 +5,7 @@
 //! is gone, there is one attempt without it, unless the caller named the conversation. Everything
 //! else is left to the user.
 //!
-//! The caller decides only after the previous launch was seen to be gone and its verdict is
-//! recorded.
+//! The decision follows the end of the previous launch and the record of its verdict.
 
 use std::time::Duration;
 
@@ -34,8 +33,7 @@ pub struct RetryFacts<'a> {
     pub uncleaned: bool,
     /// Whether it was granted and its end is unknown.
     pub may_have_run: bool,
-    /// A random share of the maximum jitter, so that prompts that failed together are not retried
-    /// together.
+    /// A random share of the maximum jitter: prompts that failed together retry at different times.
     pub jitter: u16,
 }
 
@@ -111,7 +109,7 @@ fn without_the_conversation(facts: &RetryFacts<'_>) -> Result<Retry, NoRetryReas
     if facts.may_have_run && !facts.agent.replay {
         return Err(NoRetryReason::MayHaveRun);
     }
-    // An agent can't do anything without its conversation. If it did something, it only mentioned a
+    // An agent whose conversation is gone can't do work. If it did, it only mentioned a missing
     // conversation.
     let judged = facts.judged;
     let began = judged.turns.is_some_and(|turns| turns > 0) || judged.usage.output_tokens > 0;
@@ -152,7 +150,7 @@ fn in_time(facts: &RetryFacts<'_>, after: Duration) -> Result<(), NoRetryReason>
     if limit.is_some_and(|limit| begins > limit) { Err(NoRetryReason::TooLong) } else { Ok(()) }
 }
 
-/// Returns the pause after so many retries: at least what the provider requests, plus a jitter of
+/// Returns the pause after this many retries: at least what the provider requests, plus a jitter of
 /// up to a quarter.
 fn pause(tries: u32, retry_after: Option<Duration>, jitter: u16) -> Duration {
     // More doublings exceed the longest pause anyway.

@@ -50,8 +50,7 @@ pub struct Session {
     pub started_by: StartedBy,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub judged: Option<Judged>,
-    /// The daemon's operations in progress. They are not recorded, because they end with the
-    /// daemon.
+    /// The daemon's operations in progress. They end with the daemon, so they are not recorded.
     #[serde(skip)]
     pub underway: Underway,
 }
@@ -74,7 +73,7 @@ pub struct Launch {
     /// Whether a durable row allows this launch.
     pub recorded: bool,
     pub keeper_ready: bool,
-    /// Whether the keeper was told to open the gate: from then on the program may have run. Also
+    /// Whether the keeper was ordered to open the gate: from then on the program may have run. Also
     /// set for a launch of an earlier daemon, unless a stop is on its record: that daemon may have
     /// granted it and died before it recorded the grant.
     pub granted: bool,
@@ -91,7 +90,7 @@ pub struct LostBecause(pub String);
 pub struct Underway {
     pub writing: Writing,
     /// The probe of a launch whose keeper is not connected.
-    pub look: ProbeState,
+    pub probe: ProbeState,
     pub failed_probes: u8,
     pub cleaning: Vec<OwedKind>,
     pub retry_armed: bool,

@@ -97,7 +97,7 @@ impl<Request: WireMessage, Report: WireMessage> SocketClient<Request, Report> {
         }
     }
 
-    /// Whether the peer has not closed the connection.
+    /// Returns whether the peer has not closed the connection.
     pub fn is_connected(&self) -> bool {
         let gone = PollFlags::HUP | PollFlags::RDHUP;
         let mut fds = [PollFd::new(&self.channel, gone)];
@@ -132,8 +132,8 @@ pub(crate) fn listen(folder: &Path, name: &str) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Opens a socket, and returns the address of this name in a folder. The path of a folder may be too long
-/// for an address, so it goes through a descriptor of the folder, which must stay open meanwhile.
+/// Opens a socket, and returns the address of this name in a folder. Since a path may be too long
+/// for an address, it uses a descriptor of the folder, which must stay open meanwhile.
 fn open_socket(folder: &Path, name: &str) -> io::Result<(OwnedFd, SocketAddrUnix, OwnedFd)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, flags, Mode::empty())?;

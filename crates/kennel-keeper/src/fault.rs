@@ -10,7 +10,7 @@
 #[inline(always)]
 pub fn point(_name: &'static str) {}
 
-/// How far a test has moved the clocks forward.
+/// Returns how far a test has moved the clocks forward.
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
 pub fn leap() -> std::time::Duration {
@@ -27,7 +27,7 @@ mod armed {
     use std::sync::OnceLock;
     use std::time::Duration;
 
-    /// The folder through which a test controls this process.
+    /// Returns the folder through which a test controls this process.
     fn folder() -> Option<&'static PathBuf> {
         static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
         let find = || {
@@ -38,7 +38,7 @@ mod armed {
         FOLDER.get_or_init(find).as_ref()
     }
 
-    /// The errno with which this call must fail, if a test requests that.
+    /// Returns the errno with which this call must fail, if a test requests that.
     fn failing(call: &'static str) -> Option<i32> {
         let file = folder()?.join(format!("call.{}", call.replace('/', "_")));
         fs::read_to_string(file).ok()?.trim().parse().ok()
@@ -58,7 +58,7 @@ mod armed {
         }
     }
 
-    /// The number of seconds in the file `clock`, if there is one.
+    /// Returns the number of seconds in the file `clock`, if there is one.
     pub fn leap() -> Duration {
         let text = folder().and_then(|folder| fs::read_to_string(folder.join("clock")).ok());
         let seconds = text.and_then(|text| text.trim().parse().ok());

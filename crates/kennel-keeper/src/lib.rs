@@ -5,10 +5,10 @@
 //!        ├── keeper ──── agent ──── whatever it starts
 //!        └── keeper ──── agent ──── …
 //! ```
-//! The **yard** is the parent of the daemon and of every keeper, and a subreaper: any other process that is
-//! reparented to it is an orphan, and is ended. A **keeper** owns one launch: pen, streams, journal and outcome.
-//! Both are blocking programs with one thread. A keeper is a fork of the yard without an exec, so it takes no
-//! time to load a program, and shares the memory that it does not touch.
+//! The **yard** is the parent of the daemon and of every keeper, and a subreaper: it ends any other
+//! process that is reparented to it. A **keeper** owns one launch: pen, streams, journal, outcome.
+//! Both are blocking programs with one thread. A keeper is a fork of the yard without an exec, so
+//! it loads no program, and shares the memory that it does not touch.
 
 pub mod attach;
 mod client;

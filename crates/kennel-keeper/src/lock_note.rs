@@ -1,7 +1,7 @@
 //! What a keeper writes into its launch's lock file: the keeper, the agent and its pen.
 //!
-//! A daemon reads it when the register has no such record: records that need not be durable are written a moment
-//! later, and the daemon may die before. The note shares the lock's file, since another file would have to
+//! A daemon reads it when the register has no such record: such records are written a moment later,
+//! and the daemon may die before. The note shares the lock's file, since another file would have to
 //! be created and removed for each session. It is not synced: it is void after a reboot anyway.
 //!
 //! ```text
@@ -48,7 +48,7 @@ pub(crate) fn write_agent(
     append(lock, &format!("agent {}\npen {pen}\n", identity.to_record()))
 }
 
-/// Writes behind what is there: all writers share one descriptor.
+/// Appends to the file: all writers share one descriptor.
 fn append(lock: BorrowedFd<'_>, text: &str) -> io::Result<()> {
     let mut left = text.as_bytes();
     while !left.is_empty() {
@@ -62,7 +62,7 @@ fn append(lock: BorrowedFd<'_>, text: &str) -> io::Result<()> {
 }
 
 impl KeeperNote {
-    /// Finds the note in the text of a lock's file. Returns none if no keeper has written one.
+    /// Finds the note in the text of a lock's file. Returns `None` if no keeper has written one.
     pub fn parse(text: &str) -> Option<Self> {
         let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         line("keeper ")?;

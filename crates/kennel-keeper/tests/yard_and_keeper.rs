@@ -1,7 +1,7 @@
 //! Yard and keepers with a daemon that is controlled by a test.
 //!
-//! This program has three roles: cargo starts it as the test, which starts itself as the yard, which starts
-//! it as the daemon. The daemon runs one scene, and reports the result by its exit code.
+//! This program has three roles: cargo starts it as the test, which starts itself as the yard,
+//! which starts it as the daemon. The daemon runs one scene, and exits with the result.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -38,7 +38,7 @@ type Scene = fn(&mut Daemon);
 const SCENES: &[(&str, Scene)] = &[
     ("a_launch_runs_to_its_end_and_waits_for_the_release", runs_to_its_end),
     ("a_launch_that_is_dismissed_never_runs", dismissed),
-    ("a_missing_program_is_reported_with_its_code", not_there),
+    ("a_missing_program_is_reported_with_its_code", missing_program),
     ("a_stop_reaches_processes_that_left_the_session", stop_reaches_all),
     ("nothing_is_left_of_a_killed_keeper", killed_keeper),
     ("orphans_get_term_before_they_are_killed", orphans_get_term_first),
@@ -46,16 +46,16 @@ const SCENES: &[(&str, Scene)] = &[
     ("requests_before_the_program_runs_are_not_lost", early_requests),
     ("only_the_sender_of_a_refused_request_is_notified", only_the_sender_is_refused),
     ("without_a_daemon_the_lease_runs_out", lease),
-    ("a_tethered_launch_ends_with_its_owner", tether),
+    ("a_tethered_launch_ends_with_its_owner", tethered),
     ("a_launch_without_activity_is_ended_as_idle", time::truly_idle),
     ("a_child_that_computes_in_silence_is_not_idle", time::computes_in_silence),
     ("a_launch_that_starts_processes_is_not_idle", time::starts_processes),
-    ("input_at_the_last_moment_keeps_a_launch", time::input_at_the_last_moment),
+    ("input_at_the_last_moment_keeps_a_launch_running", time::input_at_the_last_moment),
     ("a_limit_of_zero_is_off_and_costs_nothing", time::zero_is_off),
     ("a_launch_that_takes_too_long_is_ended_with_all_of_its_tree", time::too_long),
     ("a_launch_that_prints_nothing_for_too_long_is_ended", time::silent),
     ("time_limits_hold_without_a_daemon", time::without_a_daemon),
-    ("a_report_that_is_passed_on_keeps_a_launch", time::reports_count),
+    ("a_report_that_is_passed_on_keeps_a_launch_running", time::reports_count),
     ("a_slow_stop_is_not_caused_by_a_time_limit", time::a_stop_is_not_a_time_limit),
     ("a_keeper_reports_how_long_its_gate_has_been_open", time::how_long_it_is_open),
     ("a_keeper_takes_one_launch_after_another", reuse::one_after_another),
@@ -63,7 +63,7 @@ const SCENES: &[(&str, Scene)] = &[
         "a_late_client_does_not_reach_the_next_launch",
         reuse::a_late_client_does_not_reach_the_next_launch,
     ),
-    ("a_spare_keeper_exits_with_its_daemon", reuse::exits_with_its_daemon),
+    ("a_free_keeper_exits_with_its_daemon", reuse::exits_with_its_daemon),
     ("a_keeper_in_a_namespace_is_not_used_again", reuse::the_init_of_a_namespace_is_not_used_again),
     ("impossible_limits_are_refused_or_reported", resources::refused_or_reported),
 ];
@@ -231,7 +231,7 @@ impl Daemon {
     }
 }
 
-/// The order in a memfd, the lock of its launch, and the session's folder.
+/// Returns the order in a memfd, the lock of its launch, and the session's folder.
 fn prepared(order: &LaunchOrder) -> (File, File, PathBuf) {
     let memfd = rustix::fs::memfd_create("order", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
     let mut memfd = File::from(memfd);
@@ -381,7 +381,7 @@ fn dismissed(daemon: &mut Daemon) {
     assert!(!ran.exists());
 }
 
-fn not_there(daemon: &mut Daemon) {
+fn missing_program(daemon: &mut Daemon) {
     let mut order = daemon.order("a", "");
     order.argv = vec!["/no/such/program".into()];
     let mut launch = daemon.fork(&order);
@@ -420,12 +420,13 @@ fn stop_reaches_all(daemon: &mut Daemon) {
 /// Orphans get TERM first, so that they can clean up. Those that ignore it are killed soon.
 fn orphans_get_term_first(daemon: &mut Daemon) {
     let home = daemon.home.display().to_string();
-    let deaf = "trap \"\" TERM; echo deaf; while :; do sleep 1000; done";
+    let ignores_term = "trap \"\" TERM; echo deaf; while :; do sleep 1000; done";
     // Nothing reads the shell's messages about its children any more.
     let tidy = format!(
         "trap \": > {home}/tidied; exit\" TERM; echo tidy; exec 2> /dev/null; while :; do sleep 0.01; done"
     );
-    let script = format!("(setsid sh -c '{deaf}' &); (setsid sh -c '{tidy}' &); exec sleep 1000");
+    let script =
+        format!("(setsid sh -c '{ignores_term}' &); (setsid sh -c '{tidy}' &); exec sleep 1000");
     let order = daemon.order("a", &script);
     let mut launch = daemon.fork(&order);
     let agent = launch.run();
@@ -447,7 +448,7 @@ fn orphans_get_term_first(daemon: &mut Daemon) {
     assert!(ticks() - before <= 2, "the yard {yard} is busy");
 }
 
-/// The CPU time of the yard, this process's parent, in ticks.
+/// Returns the CPU time of the yard, this process's parent, in ticks.
 fn ticks() -> u64 {
     let yard = rustix::process::getppid().unwrap().as_raw_pid();
     let stat = fs::read_to_string(format!("/proc/{yard}/stat")).unwrap();
@@ -455,7 +456,7 @@ fn ticks() -> u64 {
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-/// All descendants of a process.
+/// Returns all descendants of a process.
 fn descendants(pid: i32) -> Vec<i32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let children = list.split_ascii_whitespace().map(|child| child.parse::<i32>().unwrap());
@@ -467,7 +468,7 @@ fn killed_keeper(daemon: &mut Daemon) {
     let other = daemon.order("b", "sleep 1000");
     let mut bystander = daemon.fork(&other);
     let bystander_agent = bystander.run();
-    // Several times: the state that one death leaves in the yard must not affect other keepers at the next.
+    // Several times: what one death leaves in the yard must not affect other keepers.
     for name in ["a", "c", "d"] {
         let order = daemon.order(name, script);
         let mut launch = daemon.fork(&order);
@@ -531,18 +532,18 @@ fn early_requests(daemon: &mut Daemon) {
     let order = LaunchOrder { stdin: Stdin::Pipe, tethered: true, ..order };
     let mut launch = daemon.fork(&order);
     let owner = launch.connect();
-    let say = |request: &KeeperRequest| {
+    let send = |request: &KeeperRequest| {
         owner.send(request).unwrap();
         owner.send(&KeeperRequest::Status).unwrap();
         while !matches!(next_report(&owner).0, KeeperReport::State(_)) {}
     };
-    say(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner });
-    say(&KeeperRequest::Input(b"early ".to_vec()));
+    send(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner });
+    send(&KeeperRequest::Input(b"early ".to_vec()));
     launch.send(&KeeperRequest::Go);
     assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
-    say(&KeeperRequest::Input(b"bird".to_vec()));
-    say(&KeeperRequest::CloseInput);
-    say(&KeeperRequest::Follow);
+    send(&KeeperRequest::Input(b"bird".to_vec()));
+    send(&KeeperRequest::CloseInput);
+    send(&KeeperRequest::Follow);
     launch.send(&KeeperRequest::Open);
     while !matches!(next_report(&owner).0, KeeperReport::Grown(10)) {}
     assert_eq!(launch.output(), b"early bird");
@@ -556,15 +557,15 @@ fn only_the_sender_is_refused(daemon: &mut Daemon) {
     let order = daemon.order("a", "sleep 1000");
     let mut launch = daemon.fork(&order);
     launch.run();
-    let [types, asks] = [launch.connect(), launch.connect()];
-    for client in [&types, &asks] {
+    let [typing, other] = [launch.connect(), launch.connect()];
+    for client in [&typing, &other] {
         client.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Client }).unwrap();
         assert!(matches!(next_report(client).0, KeeperReport::Hello { .. }));
     }
-    types.send(&KeeperRequest::Input(b"x".to_vec())).unwrap();
-    assert!(matches!(next_report(&types).0, KeeperReport::Refused(_)), "it has no standard input");
-    asks.send(&KeeperRequest::Status).unwrap();
-    let answer = next_report(&asks).0;
+    typing.send(&KeeperRequest::Input(b"x".to_vec())).unwrap();
+    assert!(matches!(next_report(&typing).0, KeeperReport::Refused(_)), "it has no standard input");
+    other.send(&KeeperRequest::Status).unwrap();
+    let answer = next_report(&other).0;
     assert!(matches!(answer, KeeperReport::State(_)), "{answer:?}");
     launch.send(&KeeperRequest::Kill);
     launch.gone();
@@ -592,7 +593,7 @@ fn lease(daemon: &mut Daemon) {
     assert_eq!(outcome.cause, Cause::LeaseOver);
 }
 
-fn tether(daemon: &mut Daemon) {
+fn tethered(daemon: &mut Daemon) {
     for stays in [false, true] {
         let order = daemon.order(if stays { "b" } else { "a" }, "sleep 1000");
         let mut launch = daemon.fork(&LaunchOrder { tethered: true, ..order });
@@ -601,7 +602,7 @@ fn tether(daemon: &mut Daemon) {
         owner.send(&KeeperRequest::Hello { version: 1, role: PeerRole::Owner }).unwrap();
         assert!(matches!(next_report(&owner).0, KeeperReport::Hello { .. }));
         if stays {
-            owner.send(&KeeperRequest::Untether).unwrap();
+            owner.send(&KeeperRequest::Detach).unwrap();
             owner.send(&KeeperRequest::Status).unwrap();
             assert!(matches!(next_report(&owner).0, KeeperReport::State(_)));
             drop(owner);

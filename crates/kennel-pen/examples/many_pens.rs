@@ -1,5 +1,5 @@
-//! Runs several commands at once, each in a pen of its own with a small helper process, and ends what they
-//! leave behind.
+//! Runs several commands at once, each in a pen of its own with a small helper process, and ends
+//! what they leave behind.
 //!
 //! ```text
 //! cargo run -p kennel-pen --example many_pens
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         pens.push(gated.open(soon())?);
     }
     for mut pen in pens {
-        let end = pen.wait_gone(soon())?.ok_or("the pen is not empty in time")?;
+        let end = pen.wait_gone(soon())?.ok_or("the pen did not become empty in time")?;
         println!("{}: {:?}, {:?} of CPU time", pen.name(), end.status, end.cpu);
     }
     Ok(())

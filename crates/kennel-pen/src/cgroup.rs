@@ -1,7 +1,7 @@
 //! A pen's cgroup: a folder of the cgroup v2 file system that holds the session's processes.
 //!
-//! The descriptors that are needed to end the pen are reserved when it is created, so a process that has run
-//! out of descriptors can still end it. They are opened only when needed: a short pen never needs them. The
+//! The descriptors for ending a pen are reserved when it is created, so its owner can end it even
+//! with no free descriptors. They are opened only when needed: a short pen never needs them. The
 //! owner locks the folder (`flock`), so a free lock proves that the owner is dead.
 
 use std::ffi::{CStr, CString};
@@ -38,7 +38,7 @@ impl CgroupBase {
         let _best_effort = rustix::fs::unlinkat(&*self.fd, name, AtFlags::REMOVEDIR);
     }
 
-    /// The path of the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -56,12 +56,12 @@ pub(crate) struct Cgroup {
     path: PathBuf,
     folder: OwnedFd,
     kill: Reserved,
-    /// Without a reserve: an empty pen can also be proved by removing its folder.
+    /// Has no reserve: an empty pen can also be proved by removing its folder.
     events: Reserved,
 }
 
-/// A file of the folder that is opened when it is needed, with a descriptor reserved for it.
-/// Opening it at once would cost a hundredth of a launch.
+/// A file of the folder that is opened when needed, with a descriptor reserved for it. Opening it
+/// early would cost a hundredth of a launch.
 #[derive(Debug)]
 struct Reserved {
     file: OnceLock<OwnedFd>,
@@ -120,7 +120,7 @@ impl Cgroup {
         Err(CallError::new("flock", Errno::BUSY).on(path.display()))
     }
 
-    /// Opens and locks a folder. Returns none if it is locked already, or gone.
+    /// Opens and locks a folder. Returns `None` if it is locked already, or gone.
     pub(crate) fn claim(
         base: &Arc<OwnedFd>,
         name: &str,
@@ -176,13 +176,13 @@ impl Cgroup {
         }
     }
 
-    /// Kills the processes in the folder and below one by one. A process whose first thread has ended is
-    /// listed, but [`Self::kill`] does not reach its other threads: it signals only the dead thread.
+    /// Kills the processes in the folder and below one by one. [`Self::kill`] signals only the
+    /// first thread of a process, so it does not reach the others once that thread has ended.
     pub(crate) fn kill_each(&self) -> io::Result<()> {
         let open = |pid| pidfd::open(pid).map(|handle| handle.map(|handle| (pid, handle)));
         let handles = self.pids()?.into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
-        // A pid that is still listed was not reused while the pidfd was opened, or the pidfd is of
-        // a dead process, and the signal reaches nothing.
+        // A pid that is still listed was not reused while the pidfd was opened, or else the pidfd
+        // is of a dead process, which the signal does not reach.
         let still_there = self.pids()?;
         for (pid, handle) in handles.into_iter().flatten() {
             if still_there.contains(&pid) {
@@ -192,7 +192,7 @@ impl Cgroup {
         Ok(())
     }
 
-    /// Whether a living process is in the folder or below.
+    /// Returns whether a living process is in the folder or below.
     pub(crate) fn populated(&self) -> io::Result<bool> {
         let mut text = [0_u8; 64];
         match rustix::io::pread(self.events.open(&self.folder)?, &mut text, 0) {
@@ -204,7 +204,7 @@ impl Cgroup {
         }
     }
 
-    /// The pids in the folder and below.
+    /// Returns the pids in the folder and below.
     pub(crate) fn pids(&self) -> io::Result<Vec<i32>> {
         let mut pids = Vec::new();
         add_pids(&self.folder, &mut pids)?;
@@ -212,8 +212,8 @@ impl Cgroup {
         Ok(pids)
     }
 
-    /// Removes the folder and everything that the session nested in it, bottom-up. Returns whether it is gone,
-    /// which proves that no process was in it; otherwise a process is in it.
+    /// Removes the folder and everything that the session nested in it, bottom-up. Returns whether
+    /// it is gone, which proves that no process was in it; otherwise a process is in it.
     pub(crate) fn remove(&self) -> Result<bool, CallError> {
         let unlink = || rustix::fs::unlinkat(&*self.base, self.name.as_str(), AtFlags::REMOVEDIR);
         let mut removed = unlink();
@@ -228,30 +228,30 @@ impl Cgroup {
         }
     }
 
-    /// The CPU time of all processes that were ever in it.
+    /// Returns the CPU time of all processes that were ever in it.
     pub(crate) fn cpu(&self) -> io::Result<Option<std::time::Duration>> {
         let text = read_at(&self.folder, "cpu.stat")?;
         let microseconds = text.and_then(|text| field(&text, "usage_usec"));
         Ok(microseconds.map(std::time::Duration::from_micros))
     }
 
-    /// The memory in use, if the memory controller is enabled.
+    /// Returns the memory in use, if the memory controller is enabled.
     pub(crate) fn memory(&self) -> io::Result<Option<u64>> {
         Ok(read_at(&self.folder, "memory.current")?.and_then(|text| text.trim().parse().ok()))
     }
 
-    /// How many of its processes the OOM killer has killed, if the memory controller is enabled.
+    /// Returns the number of OOM kills in it, if the memory controller is enabled.
     pub(crate) fn oom_kills(&self) -> io::Result<Option<u64>> {
         Ok(read_at(&self.folder, "memory.events")?.and_then(|text| field(&text, "oom_kill")))
     }
 
     pub(crate) fn set(&self, setting: &CgroupSetting) -> Result<(), CallError> {
-        let CgroupSetting { file, text, may_lack, .. } = setting;
+        let CgroupSetting { file, text, may_be_missing, .. } = setting;
         let at = |error: CallError| error.on(self.path.join(file).display());
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         let opened = call("open", || rustix::fs::openat(&self.folder, *file, flags, Mode::empty()));
         let fd = match opened {
-            Err(error) if *may_lack && error.errno() == Some(Errno::NOENT.raw_os_error()) => {
+            Err(error) if *may_be_missing && error.errno() == Some(Errno::NOENT.raw_os_error()) => {
                 return Ok(());
             }
             other => other.map_err(at)?,
@@ -260,7 +260,7 @@ impl Cgroup {
     }
 }
 
-/// Reads a file of a cgroup's folder. Returns none if there is no such file.
+/// Reads a file of a cgroup's folder. Returns `None` if there is no such file.
 fn read_at(folder: &OwnedFd, file: &str) -> io::Result<Option<String>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let fd = match rustix::fs::openat(folder, file, flags, Mode::empty()) {
@@ -270,7 +270,7 @@ fn read_at(folder: &OwnedFd, file: &str) -> io::Result<Option<String>> {
     io::read_to_string(std::fs::File::from(fd)).map(Some)
 }
 
-/// Whether this name no longer refers to this folder.
+/// Returns whether this name no longer refers to this folder.
 fn was_removed(base: &OwnedFd, name: &str, folder: &OwnedFd) -> bool {
     let there = rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW);
     match (there, rustix::fs::fstat(folder)) {
@@ -312,7 +312,7 @@ pub(crate) fn is(error: &io::Error, errno: Errno) -> bool {
     error.raw_os_error() == Some(errno.raw_os_error())
 }
 
-/// Visits all folders below: `enter` on the way down, `leave` (with the folder above and the name) on the
+/// Visits all folders below: `enter` on the way down, `leave` (with parent folder and name) on the
 /// way up. An agent may nest thousands of them, so this uses two descriptors and no recursion.
 fn walk_below(
     top: &OwnedFd,

@@ -22,7 +22,7 @@ pub enum StdStream {
     Null,
     /// The caller's own stream of the same kind.
     Inherit,
-    /// A new pipe, whose other end the caller gets.
+    /// A new pipe; the caller gets the other end.
     Pipe,
     /// An open file, socket or pipe.
     File(OwnedFd),
@@ -82,8 +82,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command with this program: a path, or a name looked up in the `PATH` of the command's own
-    /// environment.
+    /// Creates a command for this program: a path, or a name looked up in the `PATH` of the
+    /// command's own environment.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             argv: vec![program.into()],
@@ -175,7 +175,7 @@ pub(crate) struct AgentEnds {
     pub(crate) terminal: bool,
 }
 
-/// One of them: opened for the command, or a stream of the caller that it shares.
+/// One stream: opened for the command, or shared with the caller.
 #[derive(Debug)]
 pub(crate) enum AgentEnd {
     Opened(OwnedFd),

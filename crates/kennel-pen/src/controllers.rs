@@ -25,7 +25,7 @@ use crate::systemd;
 
 /// The leaf for Kennel's own processes.
 pub(crate) const SUPERVISOR: &str = "kennel-supervisor";
-/// How often to retry if a process is forked between listing and moving.
+/// The number of retries if a process is forked between listing and moving.
 const ROUNDS: u32 = 16;
 
 /// The files of the hierarchy: those of the kernel, or those of a test.
@@ -45,7 +45,7 @@ impl CgroupFiles for KernelFiles {
     }
 
     fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        // In one call: the kernel takes each write as a complete command.
+        // One call: the kernel takes each write as a complete command.
         let mut file = OpenOptions::new().write(true).open(path)?;
         file.write_all(text.as_bytes())
     }
@@ -84,7 +84,7 @@ pub(crate) struct PenFolder<'a> {
     pub(crate) version_one: Vec<String>,
     /// The controllers at the top of the visible hierarchy.
     pub(crate) at_top: Vec<String>,
-    pub(crate) whose: &'a dyn Fn(i32) -> ProcessOwner,
+    pub(crate) owner_of: &'a dyn Fn(i32) -> ProcessOwner,
 }
 
 impl<'a> PenFolder<'a> {
@@ -103,7 +103,7 @@ impl<'a> PenFolder<'a> {
             at_top: top
                 .and_then(|path| fs::read_to_string(path).ok())
                 .map_or_else(Vec::new, |list| words(&list)),
-            whose: &whose,
+            owner_of: &owner_of,
         }
     }
 
@@ -115,7 +115,7 @@ impl<'a> PenFolder<'a> {
         self.files.read(&self.file(name)).map_err(|error| failed("reading", &error))
     }
 
-    /// Whether pens in this folder can have limits of this kind. Changes nothing.
+    /// Returns whether pens in this folder can have limits of this kind. Changes nothing.
     pub(crate) fn offer(&self, controller: Controller) -> Result<(), NoController> {
         if self.is_enabled(controller)? {
             return Ok(());
@@ -144,7 +144,7 @@ impl<'a> PenFolder<'a> {
             }
             match self.files.write(&self.file("cgroup.subtree_control"), &word) {
                 Ok(()) => return Ok(()),
-                Err(error) if is(&error, Errno::BUSY) && !self.is_root => {} // a process was added meanwhile
+                Err(error) if is(&error, Errno::BUSY) && !self.is_root => {} // a process was added
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     return Err(self.not_handed_down());
                 }
@@ -154,7 +154,7 @@ impl<'a> PenFolder<'a> {
         Err(failed("enabling it", &Errno::BUSY.into()))
     }
 
-    /// Whether the controller is already enabled for pens. Returns an error if Kennel can't enable it.
+    /// Returns whether the controller is already enabled for pens. Fails if Kennel can't enable it.
     fn is_enabled(&self, controller: Controller) -> Result<bool, NoController> {
         let listed = |list: &[String]| list.iter().any(|word| word == controller.name());
         let has = |name: &str| Ok(listed(&words(&self.read(name)?)));
@@ -184,13 +184,13 @@ impl<'a> PenFolder<'a> {
         NoController::NotHandedDown { user_hint }
     }
 
-    /// The processes in the folder itself. Returns an error if one of them is not Kennel's.
+    /// Returns the processes in the folder itself. Fails if one of them is not Kennel's.
     fn own_processes(&self) -> Result<Vec<i32>, NoController> {
         let mut pids = Vec::new();
         // A process in an invisible pid namespace has the pid 0.
         let text = self.read("cgroup.procs")?;
         for pid in text.lines().map(|line| line.trim().parse::<i32>().unwrap_or(0)) {
-            match (self.whose)(pid) {
+            match (self.owner_of)(pid) {
                 ProcessOwner::Kennel => pids.push(pid),
                 ProcessOwner::Gone => {}
                 ProcessOwner::Other(name) => return Err(NoController::Strangers { pid, name }),
@@ -223,16 +223,16 @@ fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(ToOwned::to_owned).collect()
 }
 
-/// The controllers in `/proc/self/cgroup` that have a hierarchy of version one.
+/// Returns the controllers in `/proc/self/cgroup` that have a hierarchy of version one.
 fn version_one() -> Vec<String> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let lists = text.lines().filter_map(|line| line.split(':').nth(1));
     lists.flat_map(|list| list.split(',')).filter(|name| !name.is_empty()).map(Into::into).collect()
 }
 
-/// Whether this folder is in a unit that systemd has not delegated. The system's manager marks the
-/// units that it has delegated. A user's manager does not, so it is asked. Without an answer, it is
-/// enough that the user may write to the folder.
+/// Returns whether this folder is in a unit that systemd has not delegated. The system's manager
+/// marks the units that it has delegated. A user's manager does not, so it is asked. Without an
+/// answer, it is enough that the user may write to the folder.
 fn is_managed(
     folder: &Path,
     by_root: bool,
@@ -263,7 +263,7 @@ fn is_marked(folder: &Path) -> bool {
 }
 
 /// Kennel's own processes run the same program, or one with such a name, as the same user.
-fn whose(pid: i32) -> ProcessOwner {
+fn owner_of(pid: i32) -> ProcessOwner {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let Ok(folder) = fs::metadata(&process) else {
         return match pid {

@@ -36,7 +36,7 @@ impl Made {
             by_root: true,
             version_one: Vec::new(),
             at_top: Vec::new(),
-            whose: &|pid| match pid {
+            owner_of: &|pid| match pid {
                 0..100 => ProcessOwner::Kennel,
                 100..200 => ProcessOwner::Gone,
                 _ => ProcessOwner::Other("bash".into()),
@@ -189,9 +189,9 @@ fn a_unit_is_usable_if_systemd_has_delegated_it() {
     let marks = |marked: &'static [&'static str]| {
         move |folder: &Path| marked.iter().any(|name| folder.ends_with(name))
     };
-    let nobody = |unit: &str| panic!("asked about {unit}");
+    let never_asked = |unit: &str| panic!("asked about {unit}");
     let managed = |folder: &str, by_root, marked| {
-        is_managed(Path::new(folder), by_root, marks(marked), nobody)
+        is_managed(Path::new(folder), by_root, marks(marked), never_asked)
     };
     for by_root in [true, false] {
         assert!(!managed(&scope, by_root, &["user@7.service", "a.scope"]));
@@ -223,19 +223,19 @@ fn a_users_manager_is_asked_about_its_units() {
 #[test]
 fn own_processes_are_recognized_by_their_program() {
     let own = rustix::process::getpid().as_raw_pid();
-    assert_eq!(whose(own), ProcessOwner::Kennel);
-    assert!(matches!(whose(1), ProcessOwner::Other(_)));
-    assert!(matches!(whose(0), ProcessOwner::Other(_)));
+    assert_eq!(owner_of(own), ProcessOwner::Kennel);
+    assert!(matches!(owner_of(1), ProcessOwner::Other(_)));
+    assert!(matches!(owner_of(0), ProcessOwner::Other(_)));
     let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
     let pid = i32::try_from(child.id()).unwrap();
     // Until its exec it is a copy of this program.
-    while whose(pid) == ProcessOwner::Kennel {
+    while owner_of(pid) == ProcessOwner::Kennel {
         std::thread::yield_now();
     }
-    assert_eq!(whose(pid), ProcessOwner::Other("sleep".into()));
+    assert_eq!(owner_of(pid), ProcessOwner::Other("sleep".into()));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(whose(pid), ProcessOwner::Gone);
+    assert_eq!(owner_of(pid), ProcessOwner::Gone);
 }
 
 /// Uses any controller at the top of the kernel's hierarchy: the rules are the same for all.
@@ -269,8 +269,8 @@ fn try_it(mount: &Path, folder: &Path) {
     let pid = i32::try_from(child.id()).unwrap();
     KernelFiles.write(&folder.join("cgroup.procs"), &pid.to_string()).unwrap();
     let tried = std::panic::catch_unwind(|| {
-        let whose = |other| if other == pid { ProcessOwner::Kennel } else { ProcessOwner::Gone };
-        let place = PenFolder { is_managed: false, whose: &whose, ..PenFolder::here(folder) };
+        let owner_of = |other| if other == pid { ProcessOwner::Kennel } else { ProcessOwner::Gone };
+        let place = PenFolder { is_managed: false, owner_of: &owner_of, ..PenFolder::here(folder) };
         place.enable(*controller).unwrap();
         let leaf = folder.join(SUPERVISOR).join("cgroup.procs");
         assert_eq!(fs::read_to_string(leaf).unwrap(), format!("{pid}\n"));

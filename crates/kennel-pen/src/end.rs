@@ -4,10 +4,10 @@
 //!   reap children -> empty? done
 //!        ^              | no
 //!        |              v
-//!   wait for an exit <- strike: cgroup.kill; then, for processes that left the cgroup
-//!   (or a short time)           or if there is none, every descendant
+//!   wait for an exit <- round: cgroup.kill; then, for processes that left the cgroup
+//!   (or a short time)          or if there is none, every descendant
 //! ```
-//! One strike is not enough: a process may fork while it is being looked for, and even
+//! One round is not enough: a process may fork while it is being looked for, and even
 //! `cgroup.kill` has been seen to miss a process that keeps forking and exiting.
 
 use std::collections::HashSet;
@@ -31,15 +31,15 @@ pub enum EndOutcome {
     StillAlive(Vec<Survivor>),
 }
 
-/// The pause between two strikes grows from this …
+/// The first pause between two rounds. It doubles …
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
-/// … to this. Each child that exits ends the pause.
+/// … up to this. Each child that exits ends the pause.
 const LAST_PAUSE: Duration = Duration::from_millis(50);
-/// A tree that does not fork is gone after this many strikes.
+/// A tree that does not fork is gone after this many rounds.
 const QUIET_TREE: u32 = 2;
 /// How long it may take to stop every process of a tree that keeps the machine busy.
-const FREEZE: Duration = Duration::from_secs(2);
-/// After this many strikes on a cgroup that stays populated, processes may have left it.
+const FREEZE_TIMEOUT: Duration = Duration::from_secs(2);
+/// After this many rounds on a cgroup that stays populated, processes may have left it.
 const CGROUP_ALONE: u32 = 4;
 
 impl Pen {
@@ -58,11 +58,11 @@ impl Pen {
                 return Ok(EndOutcome::StillAlive(self.survivors()?));
             }
             first = false;
-            if self.strikes == 0 {
+            if self.kill_rounds == 0 {
                 self.note_oom_kills();
             }
-            let new = self.strike(self.strikes)?;
-            self.strikes = self.strikes.saturating_add(1);
+            let new = self.kill_round(self.kill_rounds)?;
+            self.kill_rounds = self.kill_rounds.saturating_add(1);
             // New processes must be killed at once. Others need time to exit.
             pause = if new { FIRST_PAUSE } else { (pause * 2).min(LAST_PAUSE) };
             self.await_progress(deadline.min(Instant::now() + pause))?;
@@ -70,7 +70,7 @@ impl Pen {
     }
 
     /// One round of KILL. Returns whether it is known to have reached new processes.
-    fn strike(&mut self, earlier: u32) -> io::Result<bool> {
+    fn kill_round(&mut self, earlier: u32) -> io::Result<bool> {
         if let Some(init) = self.namespace {
             init.signal_others(Signal::KILL)?;
             return Ok(false);
@@ -82,19 +82,19 @@ impl Pen {
             }
         }
         if earlier >= QUIET_TREE {
-            // They fork faster than they are found. A stopped process does not fork, and an orphan
-            // of a dead parent is already stopped when it is reparented.
-            self.signal_until_none_is_new(Signal::STOP, FREEZE)?;
+            // These processes fork faster than they are found. A stopped process does not fork, and
+            // an orphan of a dead parent is already stopped when it is reparented.
+            self.signal_until_none_is_new(Signal::STOP, FREEZE_TIMEOUT)?;
         }
         let round = subtree::signal(Signal::KILL, &HashSet::new(), &self.others, None)?;
-        let new = round.sent.iter().any(|mark| !self.struck.contains(mark));
-        self.struck = round.sent.into_iter().collect();
+        let new = round.sent.iter().any(|mark| !self.killed.contains(mark));
+        self.killed = round.sent.into_iter().collect();
         self.refused = round.refused;
         Ok(new)
     }
 
     /// Reaps until the pen is empty or `until`. A process that is exiting on another core takes
-    /// time, and another strike would only slow it down.
+    /// time, and another round would only slow it down.
     fn await_progress(&mut self, until: Instant) -> io::Result<()> {
         loop {
             let late = Instant::now() >= until;
@@ -104,7 +104,7 @@ impl Pen {
         }
     }
 
-    /// The processes that are left, and why.
+    /// Returns the processes that are left, and why.
     pub fn survivors(&self) -> io::Result<Vec<Survivor>> {
         Ok(self.pids()?.into_iter().filter_map(|pid| survivor(pid, &self.refused)).collect())
     }

@@ -18,7 +18,7 @@ pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 pub(crate) enum EndPhase {
     /// The end was not requested.
     Running,
-    /// The agent has exited, and the processes that it left may go on for a while.
+    /// The agent has exited, and the processes that it left may keep running for a while.
     Lingering {
         until: Instant,
     },
@@ -62,7 +62,7 @@ impl EndPolicy {
         }
     }
 
-    /// Requests the end, with `grace` in place of the pen's own if it is given.
+    /// Requests the end, with `grace` instead of the pen's own if it is given.
     pub(crate) fn stop(&mut self, now: Instant, grace: Option<Duration>) {
         let until = after(now, grace.unwrap_or(self.grace));
         match self.phase {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// In any order of events no transition leads back, and KILL comes in the end.
+        /// In any order of events no transition leads back, and KILL is sent in the end.
         #[test]
         fn no_transition_leads_back_and_every_requested_end_leads_to_kill(
             events in proptest::collection::vec(event(), 0..40)

@@ -18,7 +18,7 @@ use crate::limits::{CgroupSetting, Controller, NoController, PenLimitError, PenL
 use crate::name::{HomeId, PenName};
 
 /// How long the cgroup of a trial may take to become empty.
-const REMOVAL: Duration = Duration::from_secs(5);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why no cgroup pens can be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,8 +44,8 @@ pub struct HostSupport {
 }
 
 impl HostSupport {
-    /// Creates a cgroup below that of this process, starts a process in it, and removes it again. The cgroup's
-    /// name has the home's id, so that it can be found if this process is killed meanwhile.
+    /// Creates a cgroup below that of this process, starts a process in it, and removes it. The
+    /// name contains the home's id, so it can be found if this process is killed.
     pub fn survey(home: &HomeId) -> Self {
         Self { cgroup: find_base().and_then(|path| try_base(&path, home)) }
     }
@@ -61,7 +61,7 @@ impl HostSupport {
         Self { cgroup: Err(NoCgroup::NotMounted) }
     }
 
-    /// The folder in which cgroup pens can be created.
+    /// Returns the folder in which cgroup pens can be created.
     pub fn cgroup(&self) -> Result<&CgroupBase, &NoCgroup> {
         self.cgroup.as_ref()
     }
@@ -77,8 +77,8 @@ pub struct LimitOffer {
 }
 
 impl HostSupport {
-    /// Which limits pens can have. This changes nothing. Where limits are possible, the first pen with a limit
-    /// may move Kennel's own processes into a cgroup `kennel-supervisor` beside the pens, as the kernel requires.
+    /// Returns which limits pens can have. Changes nothing; the first pen with a limit may move
+    /// Kennel's processes to a cgroup `kennel-supervisor` beside the pens, as the kernel requires.
     pub fn limits(&self) -> Vec<LimitOffer> {
         let offer = |controller| {
             let why_not = match &self.cgroup {
@@ -132,7 +132,7 @@ fn no_controller(base: &CgroupBase, controller: Controller, why: NoController) -
     PenLimitError::NoController { controller, folder: base.path.clone(), why }
 }
 
-/// The mount point of cgroup v2, if it is mounted.
+/// Returns the mount point of cgroup v2, if it is mounted.
 pub fn cgroup_mount() -> Option<PathBuf> {
     mounts().into_iter().next().map(|(_, point)| point)
 }
@@ -159,7 +159,7 @@ fn unescape(field: &str) -> String {
         .fold(field.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
 
-/// The cgroup of this process, from `/proc/self/cgroup`.
+/// Returns the cgroup of this process, from `/proc/self/cgroup`.
 fn own_cgroup() -> Option<String> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = text.lines().find_map(|line| line.strip_prefix("0::"))?;
@@ -215,7 +215,7 @@ fn try_base(path: &Path, home: &HomeId) -> Result<CgroupBase, NoCgroup> {
 
 /// On a busy machine the process of the trial may take a while to exit.
 fn remove_soon(cgroup: &Cgroup) -> Result<(), CallError> {
-    let deadline = Instant::now() + REMOVAL;
+    let deadline = Instant::now() + REMOVAL_TIMEOUT;
     loop {
         if cgroup.remove()? {
             return Ok(());

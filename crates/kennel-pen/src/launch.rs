@@ -1,5 +1,5 @@
-//! Starting a command in a pen, in two steps: [`Pen::launch`] creates its process, which waits behind a
-//! gate; [`GatedAgent::open`] lets it become the program. In between, its identity can be recorded.
+//! Starts a command in a pen, in two steps: [`Pen::launch`] creates a process that waits at a gate;
+//! [`GatedAgent::open`] lets it become the program. In between, its identity can be recorded.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -29,7 +29,7 @@ pub const SESSION_COOKIE: &str = "KENNEL_SESSION_ID";
 
 /// How long to wait for the exit of a process that was dismissed or has failed. It takes
 /// microseconds; if it takes longer, the pen reaps it later.
-const ENDING: Duration = Duration::from_millis(200);
+const EXIT_WAIT: Duration = Duration::from_millis(200);
 
 /// Why a command could not be started. What was created for it is gone, or owned by the pen.
 #[derive(Debug, thiserror::Error, Serialize, Deserialize)]
@@ -151,12 +151,12 @@ fn c_string(what: &str, text: &OsStr) -> Result<CString, LaunchError> {
 }
 
 impl GatedAgent<'_> {
-    /// The process.
+    /// Returns the process.
     pub fn identity(&self) -> &ProcessIdentity {
         &self.identity
     }
 
-    /// A pidfd of the process.
+    /// Returns a pidfd of the process.
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.process.as_ref().map(clone::GatedChild::pidfd)
     }
@@ -212,7 +212,7 @@ impl Drop for GatedAgent<'_> {
 
 /// Reaps a process that is exiting. If that takes too long, the pen reaps it later.
 pub(crate) fn reap_shortly(pidfd: &OwnedFd) {
-    let deadline = Some(Instant::now() + ENDING);
+    let deadline = Some(Instant::now() + EXIT_WAIT);
     let waited = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], deadline);
     if waited.is_ok() {
         let _later: io::Result<_> = reap::reap(pidfd.as_fd());

@@ -1,7 +1,7 @@
 //! Pens whose owner has died: they are found and ended by name.
 //!
-//! An owner holds the lock of its pen's folder as long as it lives, so a free lock proves that it is dead. Only
-//! cgroup pens can be found this way. The processes of a subtree pen were reparented to the next subreaper.
+//! An owner locks its pen's folder as long as it lives, so a free lock proves that it is dead. Only
+//! cgroup pens can be found this way: processes of a subtree pen were reparented to a subreaper.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,14 +47,14 @@ pub enum Claim {
 }
 
 impl HostSupport {
-    /// The folders of all pens with this name in the hierarchy, those with a live owner included.
-    /// There is at most one, unless a home was copied.
+    /// Returns the folders of all pens with this name in the hierarchy, those with a live owner
+    /// included. There is at most one, unless a home was copied.
     pub fn find_pens(name: &PenName) -> Result<Vec<PathBuf>, CallError> {
         let all = Self::pens(&name.home)?.into_iter();
         Ok(all.filter(|(other, _)| other == name).map(|(_, path)| path).collect())
     }
 
-    /// The names and folders of all pens of this home, those with a live owner included.
+    /// Returns the names and folders of all pens of this home, those with a live owner included.
     ///
     /// # Errors
     /// The folders could not be listed, so it is unknown which pens exist.
@@ -64,8 +64,8 @@ impl HostSupport {
         Ok(found)
     }
 
-    /// The pens of this home whose owner has died, anywhere in the hierarchy: the owner may have
-    /// been started in another login session.
+    /// Returns the pens of this home whose owner has died, anywhere in the hierarchy: the owner may
+    /// have been started in another login session.
     pub fn leftovers(home: &HomeId) -> Result<Vec<Leftover>, CallError> {
         let mut found = Vec::new();
         walk(home, |base, name, path| {
@@ -133,17 +133,17 @@ impl Leftover {
         }
     }
 
-    /// The name of the pen.
+    /// Returns the name of the pen.
     pub fn name(&self) -> &PenName {
         &self.name
     }
 
-    /// The folder of the pen.
+    /// Returns the folder of the pen.
     pub fn path(&self) -> PathBuf {
         self.cgroup.path().to_owned()
     }
 
-    /// The pids of its processes, for display.
+    /// Returns the pids of its processes, for display.
     pub fn pids(&self) -> io::Result<Vec<i32>> {
         self.cgroup.pids()
     }
@@ -154,16 +154,16 @@ impl Leftover {
     /// A call failed. The pen is still there.
     pub fn end(&self, deadline: Instant) -> io::Result<LeftoverEnd> {
         const PAUSE: Duration = Duration::from_millis(10);
-        let mut strikes = 0_u32;
+        let mut kill_rounds = 0_u32;
         loop {
             if self.cgroup.remove().map_err(io::Error::other)? {
                 return Ok(LeftoverEnd::Removed);
             }
             self.cgroup.kill()?;
-            if strikes > 0 {
+            if kill_rounds > 0 {
                 self.cgroup.kill_each()?;
             }
-            strikes = strikes.saturating_add(1);
+            kill_rounds = kill_rounds.saturating_add(1);
             let now = Instant::now();
             if now >= deadline {
                 return Ok(LeftoverEnd::StillAlive(self.cgroup.pids()?));

@@ -8,11 +8,11 @@
 //!
 //! There are two ways to own a pen:
 //!
-//! - Any program can own pens through small helper processes, one for each pen: see [`supervisor`]. A helper
-//!   outlives the program and ends the tree when the program dies. Start as many as you like, from any
-//!   thread, blocking or async (feature `tokio`).
-//! - A process that does nothing else owns a pen directly, as below. Such a process has one pen at a time,
-//!   and all its children belong to it. [`supervise`] has the loop for such a process.
+//! - Any program can own pens through small helper processes, one for each pen: see [`supervisor`].
+//!   A helper outlives the program and ends the tree when the program dies. Start as many as you
+//!   like, from any thread, blocking or async (feature `tokio`).
+//! - A process that does nothing else owns a pen directly, as below. Such a process has one pen at
+//!   a time, and all its children belong to it. [`supervise`] has the loop for such a process.
 //!
 //! ```standalone_crate
 //! use std::time::{Duration, Instant};
@@ -39,8 +39,8 @@
 //! # }
 //! ```
 //!
-//! [`EndOutcome::StillAlive`] lists the processes that can't be ended, with the reason; the pen still owns them.
-//! Every wait takes a deadline. A launch that fails leaves nothing, and its error names the call or the file.
+//! [`EndOutcome::StillAlive`] lists the processes that can't be ended, and why; the pen still owns
+//! them. Every wait has a deadline. A failed launch leaves nothing; its error names the call.
 
 #![warn(missing_docs)]
 

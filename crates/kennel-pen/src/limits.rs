@@ -1,8 +1,8 @@
 //! Limits on what a pen may use: memory, processes, CPU.
 //!
-//! The kernel enforces them on the pen's cgroup from before the first process is in it, so they hold for the whole
-//! tree. They guard against accidents, not against intent: root and the user that created the pen can write to its
-//! files. A cgroup that an agent nests in its pen can't exceed the pen's limits.
+//! The kernel enforces them on the pen's cgroup, set up before its first process, so they hold for
+//! the whole tree. They guard against accidents, not intent: root and the user that created the pen
+//! can write to its files. A cgroup that an agent nests in its pen can't exceed the pen's limits.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ impl Controller {
     /// All controllers that Kennel uses.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Pids, Self::Cpu];
 
-    /// The kernel's name of the controller.
+    /// Returns the kernel's name of the controller.
     pub fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -69,14 +69,14 @@ pub(crate) struct CgroupSetting {
     pub(crate) file: &'static str,
     pub(crate) text: String,
     /// Whether the file may be missing.
-    pub(crate) may_lack: bool,
+    pub(crate) may_be_missing: bool,
 }
 
 impl PenLimits {
     pub(crate) fn settings(&self) -> Vec<CgroupSetting> {
         let mut settings = Vec::new();
-        let mut set = |controller, file, text: String, may_lack| {
-            settings.push(CgroupSetting { controller, file, text, may_lack });
+        let mut set = |controller, file, text: String, may_be_missing| {
+            settings.push(CgroupSetting { controller, file, text, may_be_missing });
         };
         if let Some(bytes) = self.memory.filter(|bytes| *bytes > 0) {
             // Missing on a kernel without swap.
@@ -104,7 +104,7 @@ fn cpu_max(thousandths: u32) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum PenLimitError {
     /// The controller can't be used where pens are created.
-    #[error("no limit on {controller} in {}: {why}", .folder.display())]
+    #[error("can't limit {controller} in {}: {why}", .folder.display())]
     NoController {
         /// The controller.
         controller: Controller,
@@ -114,7 +114,7 @@ pub enum PenLimitError {
         why: NoController,
     },
     /// The host supports no cgroup pens.
-    #[error("no limit on {controller}: {why}; a limit needs a cgroup pen")]
+    #[error("can't limit {controller}: {why}; a limit needs a cgroup pen")]
     NoCgroup {
         /// The controller of the limit.
         controller: Controller,
@@ -123,7 +123,7 @@ pub enum PenLimitError {
     },
     /// A pen without a cgroup was requested.
     #[error(
-        "no limit on {controller}: a pen without a cgroup was requested (use --pen cgroup or auto)"
+        "can't limit {controller}: a pen without a cgroup was requested (use --pen cgroup or auto)"
     )]
     WithoutCgroup {
         /// The controller of the limit.

@@ -57,7 +57,7 @@ impl PenId {
 macro_rules! impl_text_id {
     ($($id:ident),+) => {$(
         impl $id {
-            /// The id as text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -96,7 +96,7 @@ impl PenName {
         Ok(Self { home, session: PenId::random()? })
     }
 
-    /// Parses the name of a folder. Returns none if it is not the folder of a pen.
+    /// Parses the name of a folder. Returns `None` if it is not the folder of a pen.
     pub fn parse(text: &str) -> Option<Self> {
         let (home, session) = text.strip_prefix("kennel-")?.split_once('-')?;
         Some(Self { home: HomeId::parse(home).ok()?, session: PenId::parse(session).ok()? })

@@ -3,9 +3,9 @@
 use std::fs;
 
 /// How much higher the OOM score of an agent is than that of its owner.
-const LIKELIER: i32 = 200;
+const AGENT_OFFSET: i32 = 200;
 /// The kernel's maximum.
-const HIGHEST: i32 = 1000;
+const MAX_SCORE: i32 = 1000;
 const SCORE: &str = "/proc/self/oom_score_adj";
 
 /// The OOM score of this process before it was raised. Dropping this restores it.
@@ -18,7 +18,7 @@ impl OomScore {
     /// Raises the score of this process, which a child inherits. Dropping the result restores it.
     ///
     /// The score can't be set for the child alone: as long as it shares this process's memory, the
-    /// kernel gives both the same score. Returns none if the score can't be changed.
+    /// kernel gives both the same score. Returns `None` if the score can't be changed.
     #[must_use]
     pub fn raised() -> Option<Self> {
         Self::raised_from(own_score()?)
@@ -27,13 +27,13 @@ impl OomScore {
     /// As [`Self::raised`], but afterwards this process has the score `own`.
     #[must_use]
     pub fn raised_from(own: i32) -> Option<Self> {
-        let before = own.min(HIGHEST);
-        fs::write(SCORE, before.saturating_add(LIKELIER).min(HIGHEST).to_string()).ok()?;
+        let before = own.min(MAX_SCORE);
+        fs::write(SCORE, before.saturating_add(AGENT_OFFSET).min(MAX_SCORE).to_string()).ok()?;
         Some(Self { before })
     }
 }
 
-/// The score of this process, if it can be read.
+/// Returns the score of this process, if it can be read.
 pub fn own_score() -> Option<i32> {
     fs::read_to_string(SCORE).ok()?.trim().parse().ok()
 }

@@ -69,7 +69,7 @@ pub enum RemovalFailure {
 }
 
 /// How long a signal to all processes may take to find those that are forked meanwhile.
-const SIGNALLING: Duration = Duration::from_millis(200);
+const SIGNAL_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The maximum number of children that are reaped at once, so that a flood of exits does not block
 /// everything else. Their signal stays pending, so the next turn comes at once.
@@ -93,12 +93,12 @@ pub struct Pen {
     pub(crate) refused: Vec<ProcessKey>,
     /// Children of this process that don't belong to the pen.
     pub(crate) others: HashSet<ProcessKey>,
-    /// Those of them that have exited, until they are asked for.
+    /// Those of `others` that have exited, until the caller takes them.
     others_exited: Vec<(i32, WaitStatus)>,
     /// The number of rounds of KILL.
-    pub(crate) strikes: u32,
+    pub(crate) kill_rounds: u32,
     /// The processes that the last round reached.
-    pub(crate) struck: HashSet<ProcessKey>,
+    pub(crate) killed: HashSet<ProcessKey>,
     /// Whether the last reaping left children.
     children_left: bool,
     /// Whether the pen was empty and its folder is gone.
@@ -122,7 +122,7 @@ pub(crate) struct PenAgent {
 pub struct OtherChildren(HashSet<ProcessKey>);
 
 impl OtherChildren {
-    /// These children, without those that are already gone.
+    /// Returns these children, without those that are already gone.
     pub fn of(children: impl IntoIterator<Item = i32>) -> io::Result<Self> {
         let mut found = HashSet::new();
         for pid in children {
@@ -147,8 +147,8 @@ impl Pen {
     ///
     /// # Errors
     /// See [`CreateError`]. Nothing is left then.
-    pub fn create(ground: &HostSupport, name: PenName, kind: PenKind) -> Result<Self, CreateError> {
-        Self::create_limited(ground, name, kind, &PenLimits::default()).map(|(pen, _)| pen)
+    pub fn create(host: &HostSupport, name: PenName, kind: PenKind) -> Result<Self, CreateError> {
+        Self::create_limited(host, name, kind, &PenLimits::default()).map(|(pen, _)| pen)
     }
 
     /// Creates a pen with limits that hold from its first process on. Also returns the limits that
@@ -157,22 +157,22 @@ impl Pen {
     /// # Errors
     /// Nothing is left then, apart from what [`HostSupport::limits`] describes.
     pub fn create_limited(
-        ground: &HostSupport,
+        host: &HostSupport,
         name: PenName,
         kind: PenKind,
         limits: &PenLimits,
     ) -> Result<(Self, Vec<PenLimitError>), CreateError> {
-        let base = match (kind, ground.cgroup()) {
+        let base = match (kind, host.cgroup()) {
             (PenKind::Subtree | PenKind::Pidns, _) | (PenKind::Auto, Err(_)) => None,
             (_, Ok(base)) => Some(base),
             (PenKind::Cgroup, Err(why)) => return Err(CreateError::NoCgroup(why.clone())),
         };
-        let (settings, mut unmet) = ground.prepare(limits, base, kind)?;
+        let (settings, mut unmet) = host.prepare(limits, base, kind)?;
         let taken = take_slot()?;
         call("prctl subreaper", reap::become_subreaper)?;
         let children = call("signalfd", child_signals)?;
         let cgroup = base.map(|base| Cgroup::create(base, &name)).transpose()?;
-        std::mem::forget(taken); // from here on dropping the pen frees the slot and removes the folder
+        std::mem::forget(taken); // from now on, dropping the pen frees the slot
         let pen = Self::new(name, cgroup, children);
         for setting in settings {
             let Some(cgroup) = &pen.cgroup else { break };
@@ -210,8 +210,8 @@ impl Pen {
             refused: Vec::new(),
             others: HashSet::new(),
             others_exited: Vec::new(),
-            strikes: 0,
-            struck: HashSet::new(),
+            kill_rounds: 0,
+            killed: HashSet::new(),
             children_left: false,
             removed: false,
             children: Some(children),
@@ -226,7 +226,7 @@ impl Pen {
         Ok(())
     }
 
-    /// The other children that have exited since the last call, and were reaped by the pen.
+    /// Returns the other children that have exited since the last call, and were reaped by the pen.
     pub fn others_exited(&mut self) -> Vec<(i32, WaitStatus)> {
         std::mem::take(&mut self.others_exited)
     }
@@ -236,27 +236,27 @@ impl Pen {
         self.namespace = Some(init);
     }
 
-    /// Opens the files that are needed to end this pen now, for a pen that lasts.
+    /// Opens the files that are needed to end this pen. Call it for a pen that will run for long.
     pub fn arm(&self) -> Result<(), CallError> {
         self.cgroup.as_ref().map_or(Ok(()), Cgroup::open_all)
     }
 
-    /// The name of the pen.
+    /// Returns the name of the pen.
     pub fn name(&self) -> &PenName {
         &self.name
     }
 
-    /// The folder of its cgroup, if it has one.
+    /// Returns the folder of its cgroup, if it has one.
     pub fn cgroup_path(&self) -> Option<&Path> {
         self.cgroup.as_ref().map(Cgroup::path)
     }
 
-    /// The agent's process, once it was launched.
+    /// Returns the agent's process, once it was launched.
     pub fn agent(&self) -> Option<&ProcessIdentity> {
         self.agent.as_ref().map(|agent| &agent.identity)
     }
 
-    /// The agent's exit status, once it has exited and was reaped.
+    /// Returns the agent's exit status, once it has exited and was reaped.
     pub fn status(&self) -> Option<&Status> {
         self.agent.as_ref().and_then(|agent| agent.status.as_ref())
     }
@@ -302,7 +302,7 @@ impl Pen {
         Ok(true)
     }
 
-    /// Whether a child of this process belongs to the pen.
+    /// Returns whether a child of this process belongs to the pen.
     fn has_own_children(&self) -> io::Result<bool> {
         if self.others.is_empty() {
             return Ok(true);
@@ -315,7 +315,7 @@ impl Pen {
         Ok(false)
     }
 
-    /// Whether the pen is empty, by both proofs.
+    /// Returns whether the pen is empty, by both proofs.
     ///
     /// # Errors
     /// It is unknown whether the pen is empty, so treat it as occupied.
@@ -405,7 +405,7 @@ impl Pen {
         Ok(pids)
     }
 
-    /// The CPU time of all processes that were in the pen, once it is empty.
+    /// Returns the CPU time of all processes that were in the pen, once it is empty.
     pub(crate) fn final_cpu(&self) -> io::Result<Duration> {
         let reaped = || reap::reaped_cpu().saturating_sub(self.cpu_before);
         let counted = self.cgroup.as_ref().map(Cgroup::cpu).transpose()?.flatten();
@@ -423,7 +423,7 @@ impl Pen {
         if let Some(init) = self.namespace {
             init.signal_others(signal)?;
         } else {
-            self.signal_until_none_is_new(signal, SIGNALLING)?;
+            self.signal_until_none_is_new(signal, SIGNAL_TIMEOUT)?;
         }
         if signal == Signal::TERM {
             return self.signal(Signal::CONT);
@@ -434,7 +434,7 @@ impl Pen {
     /// Sends HUP to processes that ignore TERM, as an interactive shell does: it exits because its
     /// terminal is gone. Processes that act on TERM don't get it.
     pub fn hang_up(&mut self) -> io::Result<()> {
-        subtree::hang_up(&self.others, Instant::now() + SIGNALLING)
+        subtree::hang_up(&self.others, Instant::now() + SIGNAL_TIMEOUT)
     }
 
     /// A process that is forked during one round is found in the next. The rounds are limited: only

@@ -32,7 +32,7 @@ impl PenProcess {
     }
 }
 
-/// Describes a process that survived a kill. Returns none if it has exited meanwhile.
+/// Describes a process that survived a kill. Returns `None` if it has exited meanwhile.
 pub(crate) fn survivor(pid: i32, refused: &[ProcessKey]) -> Option<Survivor> {
     let process = PenProcess::look(pid).filter(|process| !process.dead)?;
     let mark = subtree::open(pid).ok().flatten().map(|found| found.mark);
@@ -40,7 +40,7 @@ pub(crate) fn survivor(pid: i32, refused: &[ProcessKey]) -> Option<Survivor> {
         let uid = subtree::owner_of(pid).unwrap_or(u32::MAX);
         format!("not permitted: it runs as user {uid}")
     } else if process.state == 'D' {
-        // It takes no signal until that is over, not even KILL.
+        // It handles no signal until that is over, not even KILL.
         "uninterruptible: it waits in the kernel, or is frozen".to_owned()
     } else {
         "killed, but not yet gone".to_owned()
@@ -84,7 +84,7 @@ pub struct Generation {
 }
 
 impl Pen {
-    /// What the pen uses and has used.
+    /// Returns what the pen uses and has used.
     pub fn usage(&self) -> io::Result<PenUsage> {
         let mut usage = PenUsage {
             cpu: reap::reaped_cpu().saturating_sub(self.cpu_before),
@@ -124,7 +124,7 @@ impl Pen {
         Ok(self.pids()?.into_iter().filter_map(|pid| ProcessStat::read(pid).ok().flatten()))
     }
 
-    /// How many of its processes the OOM killer has killed, if the kernel counts them.
+    /// Returns the number of OOM kills in the pen, if the kernel counts them.
     pub fn oom_kills(&self) -> io::Result<Option<u64>> {
         self.cgroup.as_ref().map_or(Ok(None), Cgroup::oom_kills)
     }
@@ -137,7 +137,7 @@ impl Pen {
     }
 }
 
-/// The CPU time of a process and of the children that it has reaped.
+/// Returns the CPU time of a process and of the children that it has reaped.
 fn cpu_of(stat: &ProcessStat) -> Duration {
     let ticks = rustix::param::clock_ticks_per_second().max(1);
     Duration::from_millis((stat.cpu_ticks + stat.collected_ticks) * 1000 / ticks)

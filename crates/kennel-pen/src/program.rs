@@ -110,7 +110,7 @@ fn is_executable(path: &Path) -> bool {
     rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// The interpreter in a script's first line, or the loader of an ELF file.
+/// Returns the interpreter in a script's first line, or the loader of an ELF file.
 fn interpreter(path: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     File::open(path).ok()?.take(4096).read_to_end(&mut head).ok()?;

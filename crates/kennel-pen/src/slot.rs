@@ -50,7 +50,7 @@ pub(crate) fn take_slot() -> Result<PenSlotGuard, CreateError> {
     }
 }
 
-/// Kills what is left of an abandoned pen, without waiting. Returns what could not be ended yet.
+/// Kills the processes of an abandoned pen, without waiting. Returns what is left of the pen.
 pub(crate) fn settle(
     cgroup: Option<Cgroup>,
     others: &HashSet<ProcessKey>,

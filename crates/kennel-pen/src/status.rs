@@ -34,7 +34,7 @@ impl From<WaitStatus> for Status {
 }
 
 impl Status {
-    /// The code that a shell shows: the agent's own, or 128 plus the signal.
+    /// Returns the code that a shell shows: the agent's own, or 128 plus the signal.
     pub fn shell_code(&self) -> Option<i32> {
         match self {
             Self::Code(code) => Some(*code),

@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-/// Identifies one process for good, even if its pid is reused.
+/// Identifies one process permanently, even if its pid is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessKey {
     pub(crate) pid: i32,
@@ -45,7 +45,7 @@ pub(crate) fn open(pid: i32) -> io::Result<Option<FoundProcess>> {
     Ok(Some(FoundProcess { mark: ProcessKey { pid, birth }, pidfd }))
 }
 
-/// The pids of the children of `pid`, which the kernel lists by thread. Some may have exited.
+/// Returns the pids of the children of `pid`, listed by thread. Some may have exited.
 pub(crate) fn children_of(pid: i32) -> io::Result<Vec<i32>> {
     let threads = format!("/proc/{pid}/task");
     // The link count of this folder is two plus the number of threads.
@@ -102,7 +102,7 @@ fn vanished(error: &io::Error) -> bool {
         || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
-/// Whether this kernel has `/proc/PID/task/TID/children` (`CONFIG_PROC_CHILDREN`).
+/// Returns whether this kernel has `/proc/PID/task/TID/children` (`CONFIG_PROC_CHILDREN`).
 pub(crate) fn lists_children() -> bool {
     let thread = rustix::thread::gettid().as_raw_pid();
     fs::metadata(format!("/proc/self/task/{thread}/children")).is_ok()
@@ -139,7 +139,7 @@ pub(crate) fn walk(
             None => None,
             Some(mark) => match open(mark.pid)?.filter(|found| found.mark == mark) {
                 Some(found) => Some(found),
-                None => continue, // it exited; its children were reparented to this process, or to one that is still to be visited
+                None => continue, // it exited, and its children were reparented
             },
         };
         for pid in pids {
@@ -214,8 +214,8 @@ pub(crate) fn hang_up(others: &HashSet<ProcessKey>, deadline: Instant) -> io::Re
     })
 }
 
-/// Whether a process ignores TERM, according to `/proc`. The caller holds a pidfd of this pid: at
-/// worst the answer is about a later process, and the signal to the exited one goes nowhere.
+/// Returns whether a process ignores TERM, according to `/proc`. The caller holds a pidfd of this
+/// pid: at worst the answer is about a later process, and the signal reaches no process.
 fn ignores_term(pid: i32) -> bool {
     let status = read_whole(&format!("/proc/{pid}/status")).unwrap_or_default();
     ignores(&String::from_utf8_lossy(&status), Signal::TERM)
@@ -227,7 +227,7 @@ fn ignores(status: &str, signal: Signal) -> bool {
     mask & (1 << (signal.as_raw() - 1)) != 0
 }
 
-/// The user of a process, according to `/proc`.
+/// Returns the user of a process, according to `/proc`.
 pub(crate) fn owner_of(pid: i32) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
 }
@@ -264,6 +264,6 @@ mod tests {
     fn another_process_with_a_listed_pid_is_not_a_descendant() {
         let found = open(1).expect("init can be looked at").expect("init exists");
         let me = rustix::process::getpid().as_raw_pid();
-        assert!(!is_ours(&found, me, None).expect("asked"));
+        assert!(!is_ours(&found, me, None).expect("no error"));
     }
 }

@@ -1,8 +1,8 @@
 //! The supervising loop: everything between the open gate and the empty pen.
 //!
-//! The loop reaps children, applies the end policy, sends signals, and removes the pen once it is empty. It
-//! never gives up: an error in one turn is reported, and the loop goes on, since the processes are still
-//! this process's children. What else the process does between two turns is up to its [`Supervisor`]:
+//! The loop reaps children, applies the end policy, sends signals, and removes the empty pen. It
+//! never gives up: it reports an error and continues, since the processes are still its children. A
+//! [`Supervisor`] defines what else the process does between two turns:
 //!
 //! | supervisor | serves |
 //! |---|---|
@@ -30,10 +30,10 @@ use crate::status::Status;
 
 /// The length of one round of killing. Requests are served between two rounds.
 const KILL_ROUND: Duration = Duration::from_millis(250);
-/// When processes that can't be killed are reported, and when rounds become less frequent.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long until processes that can't be killed are reported and rounds become less frequent.
+const REPORT_AFTER: Duration = Duration::from_secs(5);
 /// The pause between two rounds after that, and after an error.
-const PROBE: Duration = Duration::from_secs(1);
+const LATER_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of entries of a list in a report.
 const MAX_LISTED: usize = 2000;
 
@@ -46,20 +46,20 @@ pub enum PenEvent {
     LeftBehind(Vec<PenProcess>),
     /// These processes could not be killed so far. The loop keeps trying.
     StillAlive(Vec<Survivor>),
-    /// Something failed, and the loop goes on.
+    /// Something failed, and the loop continues.
     Trouble(String),
 }
 
 /// What a process does besides supervising its pen.
 pub trait Supervisor {
     /// Serves everything but the pen, without waiting. Called once in each turn; in the last one
-    /// the pen is `empty`. An error is reported, and the loop goes on.
+    /// the pen is `empty`. An error is reported, and the loop continues.
     fn serve(&mut self, pen: &mut SupervisedPen, empty: bool) -> io::Result<()>;
 
     /// Adds the descriptors to wait for. Returns when the loop must wake up at the latest.
     fn poll_fds<'a>(&'a self, pen: &SupervisedPen, fds: &mut Vec<PollFd<'a>>) -> Option<Instant>;
 
-    /// The wait is over. `ready` has the results for the descriptors of [`Self::poll_fds`].
+    /// Called after the wait. `ready` has the results for the descriptors of [`Self::poll_fds`].
     fn woken(&mut self, ready: &[PollFlags], woken: Woken) {
         let _unused = (ready, woken);
     }
@@ -97,8 +97,8 @@ pub struct SupervisedPen {
 }
 
 impl SupervisedPen {
-    /// Supervises a pen whose gate is open. `linger` is how long processes may go on after the
-    /// agent's exit, `grace` how long a stop waits between TERM and KILL.
+    /// Supervises a pen whose gate is open. `linger` is how long processes may keep running after
+    /// the agent's exit, `grace` how long a stop waits between TERM and KILL.
     pub fn new(pen: Pen, linger: Duration, grace: Duration) -> Self {
         Self {
             pen,
@@ -113,22 +113,22 @@ impl SupervisedPen {
         }
     }
 
-    /// Whether the end is under way: TERM or KILL was sent, or is about to be.
+    /// Returns whether the end is under way: TERM or KILL was sent, or is about to be.
     pub fn is_ending(&self) -> bool {
         matches!(self.policy.phase(), EndPhase::Stopping { .. } | EndPhase::Killing)
     }
 
-    /// Whether the agent's exit was reported.
+    /// Returns whether the agent's exit was reported.
     pub fn has_exited(&self) -> bool {
         self.exit_reported
     }
 
-    /// Whether a client requested the end.
+    /// Returns whether a client requested the end.
     pub fn is_stop_requested(&self) -> bool {
         self.stop_requested
     }
 
-    /// Whether a client requested the end before the agent exited.
+    /// Returns whether a client requested the end before the agent exited.
     pub fn is_stopped_before_exit(&self) -> bool {
         self.stopped_before_exit
     }
@@ -172,11 +172,11 @@ impl SupervisedPen {
         loop {
             match self.turns(supervisor) {
                 Ok(end) => return end,
-                // What fails in a turn (no descriptors, no memory) may work later. Leaving would
+                // What fails in a turn (no descriptors, no memory) may work later. Giving up would
                 // abandon the processes.
                 Err(error) => {
                     supervisor.report(PenEvent::Trouble(error.to_string()));
-                    let _paused = self.pen.wait(Some(Instant::now() + PROBE), &[]);
+                    let _paused = self.pen.wait(Some(Instant::now() + LATER_PAUSE), &[]);
                 }
             }
         }
@@ -210,7 +210,7 @@ impl SupervisedPen {
         }
     }
 
-    /// A stop signal of its own was meant for the agent. The processes that it leaves get TERM.
+    /// Sends TERM to processes that the agent left: a custom stop signal was only for the agent.
     fn terminate_the_rest(&mut self) -> io::Result<()> {
         if !self.exit_reported || self.stop_signal.is_none() {
             return Ok(());
@@ -218,7 +218,7 @@ impl SupervisedPen {
         if self.stop_requested {
             self.pen.signal(Signal::TERM)?;
         }
-        // Only now: a signal that failed is sent again in the next turn.
+        // Set only now: a signal that failed is sent again in the next turn.
         self.stop_signal = None;
         Ok(())
     }
@@ -235,7 +235,7 @@ impl SupervisedPen {
     }
 
     fn terminate(&mut self, supervisor: &mut impl Supervisor) -> io::Result<()> {
-        // A list that can't be read costs the report, not the TERM.
+        // If the list can't be read, only the report is skipped, not the TERM.
         if self.exit_reported
             && !self.stop_requested
             && let Ok(mut processes) = self.pen.processes()
@@ -254,16 +254,16 @@ impl SupervisedPen {
     fn kill_for_a_while(&mut self, supervisor: &mut impl Supervisor) -> io::Result<()> {
         let now = Instant::now();
         let since = *self.killing_since.get_or_insert(now);
-        let patient = now.saturating_duration_since(since) < PATIENCE;
+        let recent = now.saturating_duration_since(since) < REPORT_AFTER;
         match self.pen.end(now + KILL_ROUND)? {
             EndOutcome::Empty => Ok(()),
             EndOutcome::StillAlive(mut survivors) => {
-                if !patient && !self.survivors_reported {
+                if !recent && !self.survivors_reported {
                     self.survivors_reported = true;
                     survivors.truncate(MAX_LISTED);
                     supervisor.report(PenEvent::StillAlive(survivors));
                 }
-                let pause = if patient { Duration::ZERO } else { PROBE };
+                let pause = if recent { Duration::ZERO } else { LATER_PAUSE };
                 self.wait(supervisor, Some(Instant::now() + pause))
             }
         }
@@ -305,7 +305,7 @@ pub fn create_pen(
 /// Ends everything that a failed launch has started. Returns whether the pen's folder stays.
 pub fn end_failed_launch(mut pen: Pen, mut report: impl FnMut(PenEvent)) -> bool {
     loop {
-        match pen.end(Instant::now() + PATIENCE) {
+        match pen.end(Instant::now() + REPORT_AFTER) {
             Ok(EndOutcome::Empty) => return pen.try_remove().is_err(),
             Ok(EndOutcome::StillAlive(survivors)) => report(PenEvent::StillAlive(survivors)),
             Err(error) => {

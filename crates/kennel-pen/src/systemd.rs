@@ -1,4 +1,4 @@
-//! Asking a user's systemd whether it has delegated a unit.
+//! Asks a user's systemd whether it has delegated a unit.
 //!
 //! The system's manager marks the cgroups that it has delegated. A user's manager does not, so it
 //! must be asked over its D-Bus socket. This implements only as much of D-Bus as that takes.
@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use rustix::process::Uid;
 
-/// How long the answer may take: it comes from a process of the same user on the same machine.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The timeout for an answer, which comes from a process on the same machine.
+const TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST: usize = 64 * 1024;
 /// The alignment of D-Bus values.
 const ALIGNED: usize = 8;
 
 /// Asks the manager of the current user whether it has delegated one of its units, by the name of
-/// its cgroup. Returns none if there is no answer.
+/// its cgroup. Returns `None` if there is no answer.
 pub(crate) fn is_delegated(unit: &str) -> Option<bool> {
     let socket = format!("/run/user/{}/systemd/private", rustix::process::geteuid().as_raw());
     UnixStream::connect(Path::new(&socket)).and_then(|stream| ask(stream, unit)).ok()
 }
 
 fn ask(stream: UnixStream, unit: &str) -> io::Result<bool> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let mut answers = BufReader::new((&stream).take(LONGEST as u64));
     (&stream).write_all(greeting(rustix::process::geteuid()).as_bytes())?;
     let mut line = String::new();
@@ -39,7 +39,7 @@ fn ask(stream: UnixStream, unit: &str) -> io::Result<bool> {
     answer(&mut answers)
 }
 
-/// The user id, as decimal digits that are encoded in hexadecimal.
+/// Returns the user id, as decimal digits that are encoded in hexadecimal.
 fn greeting(user: Uid) -> String {
     let digits: String = user.as_raw().to_string().bytes().map(|b| format!("{b:02x}")).collect();
     format!("\0AUTH EXTERNAL {digits}\r\n")
@@ -75,7 +75,7 @@ fn question(unit: &str) -> Vec<u8> {
     message
 }
 
-/// The name as a component of an object path.
+/// Returns the name as a component of an object path.
 fn escaped(unit: &str) -> String {
     let escape = |(at, byte): (usize, u8)| {
         let plain = byte.is_ascii_alphabetic() || (byte.is_ascii_digit() && at > 0);
@@ -145,25 +145,25 @@ mod tests {
         message
     }
 
-    /// A manager that gives this answer, and the request that it got.
+    /// Asks a manager that sends this answer. Returns the result, and the request that it got.
     fn asked_of(answer: Vec<u8>) -> (io::Result<bool>, Vec<u8>) {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let manager = std::thread::spawn(move || {
-            let mut heard = BufReader::new(theirs.try_clone().unwrap());
+            let mut requests = BufReader::new(theirs.try_clone().unwrap());
             let mut line = String::new();
-            heard.read_line(&mut line).unwrap();
+            requests.read_line(&mut line).unwrap();
             assert!(line.starts_with("\0AUTH EXTERNAL 3"), "{line:?}");
             theirs.write_all(b"OK 0123\r\n").unwrap();
             line.clear();
-            heard.read_line(&mut line).unwrap();
+            requests.read_line(&mut line).unwrap();
             assert_eq!(line, "BEGIN\r\n");
             let mut message = vec![0; question("run-1.scope").len()];
-            heard.read_exact(&mut message).unwrap();
+            requests.read_exact(&mut message).unwrap();
             theirs.write_all(&answer).unwrap();
             message
         });
-        let told = ask(ours, "run-1.scope");
-        (told, manager.join().unwrap())
+        let answer = ask(ours, "run-1.scope");
+        (answer, manager.join().unwrap())
     }
 
     #[test]
@@ -183,9 +183,9 @@ mod tests {
 
     #[test]
     fn the_request_names_the_unit() {
-        let asked = asked_of(Vec::new()).1;
-        assert_eq!(asked, question("run-1.scope"));
-        let text = String::from_utf8_lossy(&asked);
+        let sent = asked_of(Vec::new()).1;
+        assert_eq!(sent, question("run-1.scope"));
+        let text = String::from_utf8_lossy(&sent);
         assert!(text.contains("/org/freedesktop/systemd1/unit/run_2d1_2escope\0"), "{text}");
         assert!(text.contains("org.freedesktop.systemd1.Scope\0"), "{text}");
         assert!(String::from_utf8_lossy(&question("a.service")).contains("systemd1.Service\0"));

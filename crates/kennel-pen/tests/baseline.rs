@@ -1,5 +1,5 @@
-//! C5: after a thousand failed launches, and some hundreds that are dropped, the numbers of descriptors,
-//! children and pens are as before. It needs its own process, since it counts its own descriptors.
+//! C5: a thousand failed launches and some hundred dropped ones leave no descriptor, child or pen.
+//! This test needs its own process, since it counts its own descriptors.
 
 use std::fs;
 use std::time::Instant;

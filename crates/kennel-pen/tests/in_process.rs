@@ -94,8 +94,8 @@ fn status_is_the_agents_own(support: &HostSupport, kind: PenKind) {
     ] {
         let mut pen = create(support, kind);
         run(&mut pen, agent(&behaviour));
-        assert_eq!(pen.wait_agent(soon()).expect("asked"), Some(expected));
-        assert!(pen.wait_empty(soon()).expect("asked"));
+        assert_eq!(pen.wait_agent(soon()).expect("no error"), Some(expected));
+        assert!(pen.wait_empty(soon()).expect("no error"));
         pen.remove().expect("removed");
     }
 }
@@ -123,7 +123,7 @@ fn dropped_pen(support: &HostSupport, kind: PenKind) {
             Err(error) => panic!("{error}"),
         }
     });
-    assert!(!identity.exists().expect("asked"));
+    assert!(!identity.exists().expect("its state is known"));
 }
 
 fn dropped_gate(support: &HostSupport, kind: PenKind) {
@@ -132,7 +132,7 @@ fn dropped_gate(support: &HostSupport, kind: PenKind) {
     let identity = gated.identity().clone();
     assert!(alive(identity.pid));
     drop(gated);
-    assert!(!identity.exists().expect("asked"), "it is reaped, not only killed");
+    assert!(!identity.exists().expect("its state is known"), "it is reaped, not only killed");
     pen.remove().expect("the pen is empty");
 }
 
@@ -145,8 +145,8 @@ fn failed_exec(support: &HostSupport, kind: PenKind) {
     assert_eq!(error.to_string(), "/no/such/program: not found");
     assert_eq!(children(), 0);
     run(&mut pen, agent(&["exit", "3"]));
-    assert_eq!(pen.wait_agent(soon()).expect("asked"), Some(Status::Code(3)));
-    assert!(pen.wait_empty(soon()).expect("asked"));
+    assert_eq!(pen.wait_agent(soon()).expect("no error"), Some(Status::Code(3)));
+    assert!(pen.wait_empty(soon()).expect("no error"));
     pen.remove().expect("removed");
 }
 
@@ -157,10 +157,10 @@ fn deadlines(support: &HostSupport, kind: PenKind) {
     gated.open(soon()).expect("opened");
     eventually("it handles TERM", || handles_term(pid));
     let shortly = || Instant::now() + Duration::from_millis(20);
-    assert_eq!(pen.wait_agent(shortly()).expect("asked"), None);
-    assert!(!pen.wait_empty(shortly()).expect("asked"));
+    assert_eq!(pen.wait_agent(shortly()).expect("no error"), None);
+    assert!(!pen.wait_empty(shortly()).expect("no error"));
     pen.signal(rustix::process::Signal::TERM).expect("sent");
-    assert_eq!(pen.wait_agent(shortly()).expect("asked"), None);
+    assert_eq!(pen.wait_agent(shortly()).expect("no error"), None);
     assert_eq!(pen.end(soon()).expect("ended"), EndOutcome::Empty);
     pen.remove().expect("removed");
 }

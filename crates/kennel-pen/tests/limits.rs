@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all limits are possible here.
+/// Returns whether all limits are possible here.
 fn are_offered() -> bool {
     HostSupport::survey(&home()).limits().iter().all(|offer| offer.why_not.is_none())
 }
@@ -109,7 +109,7 @@ fn refusals() {
     assert_eq!(own_entries(base.path()), before, "nothing is left behind");
 }
 
-/// The folders that these tests create in a cgroup. Pens of other processes have other homes.
+/// Returns the folders that these tests create in a cgroup. Other processes have other homes.
 fn own_entries(folder: &Path) -> Vec<PathBuf> {
     let is_own = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -123,7 +123,7 @@ fn own_entries(folder: &Path) -> Vec<PathBuf> {
 
 // The cgroups of the tests.
 
-/// The mount point, if the controllers can be enabled below it.
+/// Returns the mount point, if the controllers can be enabled below it.
 fn prepare_hierarchy() -> Result<PathBuf, String> {
     let mount = cgroup_mount().ok_or("no cgroup v2 file system is mounted")?;
     let list = fs::read_to_string(mount.join("cgroup.controllers")).map_err(|e| e.to_string())?;
@@ -143,8 +143,8 @@ fn prepare_hierarchy() -> Result<PathBuf, String> {
 fn in_own_cgroups(mount: &Path) -> ExitCode {
     let before = own_cgroup(mount);
     let mut failed = false;
-    for (who, user) in [("root", 0), ("other", OTHER)] {
-        let folder = mount.join(format!("kennel-limits-{who}-{}", std::process::id()));
+    for (user_name, user) in [("root", 0), ("other", OTHER)] {
+        let folder = mount.join(format!("kennel-limits-{user_name}-{}", std::process::id()));
         fs::create_dir(&folder).expect("mkdir");
         for file in ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"] {
             chown(folder.join(file), Some(user), Some(user)).expect("chown");
@@ -153,12 +153,12 @@ fn in_own_cgroups(mount: &Path) -> ExitCode {
         enter(&folder);
         let program = readable_copy(user);
         let mut command = std::process::Command::new(&program);
-        command.env(SETTLED, who).uid(user).gid(user).stdin(Stdio::piped());
+        command.env(SETTLED, user_name).uid(user).gid(user).stdin(Stdio::piped());
         let mut child = command.spawn().expect("started again");
         enter(&before);
         drop(child.stdin.take());
         let status = child.wait().expect("waited for");
-        println!("as {who}: {status}");
+        println!("as {user_name}: {status}");
         failed |= !status.success();
         fs::remove_file(program).expect("removed");
         fs::remove_dir(folder.join("kennel-supervisor")).ok();
@@ -167,7 +167,7 @@ fn in_own_cgroups(mount: &Path) -> ExitCode {
     ExitCode::from(u8::from(failed))
 }
 
-/// A copy of this program that every user can execute.
+/// Returns a copy of this program that every user can execute.
 fn readable_copy(user: u32) -> PathBuf {
     let copy = std::env::temp_dir().join(format!("kennel-limits-{user}-{}", std::process::id()));
     fs::copy(std::env::current_exe().expect("our path"), &copy).expect("copied");
@@ -255,9 +255,9 @@ const FILL_MEMORY: &str = "x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done";
 fn out_of_memory(support: &HostSupport) {
     let mut pen = limited(support, PenLimits { memory: Some(32 << 20), ..PenLimits::default() });
     pen.launch(shell(FILL_MEMORY)).expect("launched").open(soon()).expect("opened");
-    let status = pen.wait_agent(soon()).expect("asked");
+    let status = pen.wait_agent(soon()).expect("no error");
     assert_eq!(status, Some(Status::Signal { signal: 9, core: false, oom: true }));
-    assert!(pen.wait_empty(soon()).expect("asked"));
+    assert!(pen.wait_empty(soon()).expect("no error"));
     assert_eq!(pen.oom_kills().expect("counted"), Some(1));
     pen.remove().expect("removed");
 }
@@ -267,8 +267,12 @@ fn a_tool_out_of_memory(support: &HostSupport) {
     let mut pen = limited(support, limits);
     let script = format!("sh -c '{FILL_MEMORY}'; exit 7");
     pen.launch(shell(&script)).expect("launched").open(soon()).expect("opened");
-    assert_eq!(pen.wait_agent(soon()).expect("asked"), Some(Status::Code(7)), "the agent goes on");
-    assert!(pen.wait_empty(soon()).expect("asked"));
+    assert_eq!(
+        pen.wait_agent(soon()).expect("no error"),
+        Some(Status::Code(7)),
+        "the agent goes on"
+    );
+    assert!(pen.wait_empty(soon()).expect("no error"));
     pen.remove().expect("removed");
     // A KILL by Kennel is not an OOM kill, even after an earlier OOM kill.
     let mut pen = limited(support, limits);

@@ -1,4 +1,4 @@
-//! What the new process does between the clone and the exec.
+//! The code that the new process runs between the clone and the exec.
 //!
 //! It runs in the caller's memory, on a stack of its own, with the caller's thread pointer, while
 //! the caller's threads run on. So it makes raw system calls only: no allocation, no lock, no libc,
@@ -26,13 +26,13 @@ const SCRATCH: usize = 10;
 const NOTHING_YET: isize = -(libc::EAGAIN as isize);
 /// How often to poll the gate before sleeping: some microseconds. A caller that opens it at once
 /// does so by then, and a sleep and a wake-up on another core cost ten times that.
-const LOOKS: u32 = 100;
+const GATE_POLLS: u32 = 100;
 /// The size of the kernel's signal set, in bytes.
 const SIGSET: usize = 8;
 /// The highest signal, including those that libc reserves.
 const LAST_SIGNAL: usize = 64;
 
-/// How far the new process has come, in the order in which it happens.
+/// The steps of the new process, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum ChildStep {
@@ -63,7 +63,7 @@ impl ChildStep {
         (Self::Exec, "execve"),
     ];
 
-    /// The step with this number, and the name of its call.
+    /// Returns the step with this number, and the name of its call.
     pub(crate) fn from_number(number: u32) -> (Self, &'static str) {
         Self::ALL.into_iter().find(|(step, _)| *step as u32 == number).unwrap_or(Self::ALL[0])
     }
@@ -277,13 +277,13 @@ impl Child<'_> {
         let mut byte = 0_u8;
         // SAFETY: it takes no argument. It changes nothing, but lets a test fail this step.
         unsafe { self.call(libc::SYS_getpid, [0; 6])? };
-        let mut looks = 0_u32;
+        let mut polls = 0_u32;
         loop {
             let args = [GATE, &raw mut byte as usize, 1, 0, 0, 0];
             // SAFETY: see `run`; it writes one byte. All signals are blocked, so no EINTR.
             match unsafe { syscall(libc::SYS_read, args) } {
                 1 if byte == GO => return Ok(()),
-                NOTHING_YET if looks < LOOKS => looks = looks.wrapping_add(1),
+                NOTHING_YET if polls < GATE_POLLS => polls = polls.wrapping_add(1),
                 NOTHING_YET => {
                     let mut ready =
                         libc::pollfd { fd: GATE as i32, events: libc::POLLIN, revents: 0 };

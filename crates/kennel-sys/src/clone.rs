@@ -227,7 +227,7 @@ fn kill(pidfd: &OwnedFd) {
     let _gone = rustix::process::pidfd_send_signal(pidfd, Signal::KILL);
 }
 
-/// The outcome of a process that has left the caller's memory.
+/// Returns the outcome of a process that has left the caller's memory.
 fn outcome(pidfd: OwnedFd, memory: &SharedMapping) -> GateOutcome {
     let shared = memory.shared();
     let (step, call) = ChildStep::from_number(shared.step.load(Ordering::Acquire));
@@ -357,7 +357,7 @@ fn null_terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
 /// Unused stacks. Unmapping one costs an interrupt on every core that its process ran on, so some
 /// are kept.
 static STACKS: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
-const KEPT: usize = 4;
+const MAX_KEPT_STACKS: usize = 4;
 
 struct Stack(*mut libc::c_void);
 
@@ -371,7 +371,7 @@ fn take_stack() -> Result<*mut libc::c_void, CallError> {
 
 fn give_stack_back(stack: *mut libc::c_void) {
     let mut stacks = STACKS.lock().unwrap_or_else(PoisonError::into_inner);
-    if stacks.len() < KEPT {
+    if stacks.len() < MAX_KEPT_STACKS {
         return stacks.push(Stack(stack));
     }
     drop(stacks);

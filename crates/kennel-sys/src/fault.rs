@@ -35,7 +35,7 @@ impl CallError {
         self
     }
 
-    /// The errno, if the error came from the kernel.
+    /// Returns the errno, if the error came from the kernel.
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
@@ -62,7 +62,7 @@ pub fn call<T, E: Into<io::Error>>(
     name: &'static str,
     make: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, CallError> {
-    if let Some(errno) = armed::strike(name) {
+    if let Some(errno) = armed::requested_errno(name) {
         return Err(CallError::new(name, io::Error::from_raw_os_error(errno)));
     }
     make().map_err(|error| CallError::new(name, error))
@@ -79,7 +79,7 @@ mod armed {
 
     static HOOK: OnceLock<fn(&'static str) -> Option<i32>> = OnceLock::new();
 
-    /// From now on every call of this process, in any thread, asks `hook` by its name. If that
+    /// Makes every call of this process, in any thread, ask `hook` by its name from now on. If it
     /// returns an errno, the call is not made and fails with it. The first hook stays. The calls
     /// that a new process makes before its exec don't ask.
     pub fn ask(hook: fn(&'static str) -> Option<i32>) {
@@ -120,7 +120,7 @@ mod armed {
         PLAN.take().map(|plan| plan.seen).unwrap_or_default()
     }
 
-    pub(super) fn strike(name: &'static str) -> Option<i32> {
+    pub(super) fn requested_errno(name: &'static str) -> Option<i32> {
         if let Some(errno) = HOOK.get().and_then(|hook| hook(name)) {
             return Some(errno);
         }
@@ -135,7 +135,7 @@ mod armed {
         })
     }
 
-    /// The number of the call at which the new process fails (0 for never), and the errno.
+    /// Returns the number of the call at which the new process fails (0 for never), and the errno.
     pub(crate) fn child_budget() -> (u32, i32) {
         PLAN.with_borrow(|plan| match plan {
             Some(plan) => (plan.nth.saturating_sub(CHILD), plan.errno),
@@ -158,7 +158,7 @@ mod armed {
 #[cfg(not(feature = "faults"))]
 mod armed {
     #[inline(always)]
-    pub(super) fn strike(_name: &'static str) -> Option<i32> {
+    pub(super) fn requested_errno(_name: &'static str) -> Option<i32> {
         None
     }
 

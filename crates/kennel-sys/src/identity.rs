@@ -31,8 +31,8 @@ pub enum Birth {
 }
 
 impl Birth {
-    /// The birth of the process of this pidfd, which was opened by this pid. Returns none if it has
-    /// been reaped.
+    /// Returns the birth of the process of this pidfd, which was opened by this pid. `None` if it
+    /// has been reaped.
     pub fn of(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Self>> {
         if has_inodes(pidfd)? {
             return Ok(Some(Self::Inode(rustix::fs::fstat(pidfd)?.st_ino)));
@@ -43,7 +43,7 @@ impl Birth {
     }
 }
 
-/// Whether every process has an inode of its own on this kernel.
+/// Returns whether every process has an inode of its own on this kernel.
 fn has_inodes(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     const PIDFS_MAGIC: i64 = 0x5049_4446;
     static INODES: OnceLock<bool> = OnceLock::new();
@@ -55,7 +55,7 @@ fn has_inodes(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 impl ProcessIdentity {
-    /// The identity of the process of a pidfd that was opened by this pid.
+    /// Returns the identity of the process of a pidfd that was opened by this pid.
     ///
     /// # Errors
     /// `ESRCH` if it has been reaped.
@@ -69,12 +69,12 @@ impl ProcessIdentity {
         })
     }
 
-    /// Whether exactly this process still exists, possibly as a zombie.
+    /// Returns whether exactly this process still exists, possibly as a zombie.
     pub fn exists(&self) -> io::Result<bool> {
         Ok(self.open()?.is_some_and(|pidfd| crate::pidfd::exists(pidfd.as_fd())))
     }
 
-    /// The identity as one line, for a record. [`Self::parse`] reads it.
+    /// Returns the identity as one line, for a record. [`Self::parse`] reads it.
     pub fn to_record(&self) -> String {
         let Self { boot, pid_namespace, pid, birth } = self;
         let (kind, number) = match birth {
@@ -100,7 +100,7 @@ impl ProcessIdentity {
         words.next().is_none().then_some(identity)
     }
 
-    /// The same process with its pid in this pid namespace, if `self` is from another one.
+    /// Returns the same process with its pid in this pid namespace, if `self` is from another one.
     pub fn seen_from_here(self, pidfd: BorrowedFd<'_>) -> Self {
         if pid_namespace().is_ok_and(|own| own == self.pid_namespace) {
             return self;
@@ -109,7 +109,7 @@ impl ProcessIdentity {
         here.and_then(|info| Self::new(pidfd, info.pid).ok()).unwrap_or(self)
     }
 
-    /// A pidfd of exactly this process, if it still exists, possibly as a zombie.
+    /// Returns a pidfd of exactly this process, if it still exists, possibly as a zombie.
     pub fn open(&self) -> io::Result<Option<OwnedFd>> {
         if self.boot != boot_id()? || self.pid_namespace != pid_namespace()? {
             return Ok(None);
@@ -136,7 +136,7 @@ impl fmt::Display for ProcessIdentity {
     }
 }
 
-/// The kernel's id of this boot.
+/// Returns the kernel's id of this boot.
 pub fn boot_id() -> io::Result<&'static str> {
     static BOOT: OnceLock<String> = OnceLock::new();
     if let Some(boot) = BOOT.get() {
@@ -146,7 +146,7 @@ pub fn boot_id() -> io::Result<&'static str> {
     Ok(BOOT.get_or_init(|| boot))
 }
 
-/// The inode of this process's pid namespace.
+/// Returns the inode of this process's pid namespace.
 pub fn pid_namespace() -> io::Result<u64> {
     static NAMESPACE: OnceLock<u64> = OnceLock::new();
     if let Some(namespace) = NAMESPACE.get() {
@@ -156,8 +156,8 @@ pub fn pid_namespace() -> io::Result<u64> {
     Ok(*NAMESPACE.get_or_init(|| inode))
 }
 
-/// The init of this pid namespace, which lives as long as the namespace. The kernel reuses the
-/// numbers of namespaces, for instance when a container is restarted: the init distinguishes them.
+/// Returns the init of this pid namespace, which lives as long as the namespace. It distinguishes
+/// namespaces whose number the kernel reuses, for instance when a container is restarted.
 pub fn init() -> io::Result<ProcessIdentity> {
     const INIT: i32 = 1;
     let gone = || io::Error::from_raw_os_error(libc::ESRCH);
@@ -198,7 +198,7 @@ pub struct ProcessStat {
 }
 
 impl ProcessStat {
-    /// Reads it. Returns none if there is no such process.
+    /// Reads it. Returns `None` if there is no such process.
     pub fn read(pid: i32) -> io::Result<Option<Self>> {
         let path = format!("/proc/{pid}/stat");
         let invalid = || io::Error::new(io::ErrorKind::InvalidData, format!("can't parse {path}"));
@@ -230,7 +230,7 @@ impl ProcessStat {
         })
     }
 
-    /// Whether all its threads have ended, so that it only waits to be reaped.
+    /// Returns whether all its threads have ended, so that it only waits to be reaped.
     pub fn is_dead(&self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }

@@ -9,11 +9,11 @@
 //! | `raw` | system calls by inline assembly, without `errno` |
 //! | [`pidfd`] | open pidfds, send signals, query processes |
 //! | [`reap`] | reap children, and become a subreaper |
-//! | [`identity`] | unique identities of processes: boot, pid namespace, pid, start time |
+//! | [`identity`] | unique identities of processes: boot, pid namespace, pid, birth |
 //! | [`signals`] | block signals, and read them from a descriptor |
-//! | [`terminal`] | pseudo-terminals and their sizes |
-//! | [`process`], [`namespace`] | what a process does to itself, mostly with a single thread |
-//! | [`fault`] | named calls, which tests can make fail |
+//! | [`terminal`], [`resources`] | pseudo-terminals; resources that have limits |
+//! | [`process`], [`namespace`], [`title`] | what a single-threaded process does to itself |
+//! | [`fault`], [`errno`] | named calls, which tests can make fail, and their errors |
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!(

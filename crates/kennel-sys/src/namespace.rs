@@ -8,8 +8,8 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 /// Creates a pid namespace for the *next children* of this process, the first of which becomes its
 /// init. Mounts made from now on are private to this process and its children.
 ///
-/// An unprivileged process needs `with_user`: a user namespace of its own, in which its user and group are
-/// mapped to themselves. It can't be left again, and set-uid programs have no effect in it.
+/// An unprivileged process needs `with_user`: a user namespace that maps its user and group to
+/// themselves. The process can't leave it again, and set-uid programs have no effect in it.
 ///
 /// # Errors
 /// `EPERM` or `ENOSPC` where user namespaces are disabled, otherwise the kernel's error.

@@ -1,4 +1,4 @@
-//! pidfds: a pidfd refers to one process for good, even if its pid is reused.
+//! Pidfds: a pidfd always refers to the same process, even if its pid is reused.
 
 use std::io;
 
@@ -86,7 +86,7 @@ fn ask(pidfd: BorrowedFd<'_>, mask: u64) -> io::Result<KernelInfo> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(info) }
 }
 
-/// The process of a pidfd. Returns none if it has been reaped.
+/// Returns the process of a pidfd, or `None` if it has been reaped.
 ///
 /// `pid` is the number with which the pidfd was opened. On kernels before 6.13 `/proc` is read, and
 /// the answer counts only if the process still exists afterwards.
@@ -117,14 +117,14 @@ fn info_from_proc(pidfd: BorrowedFd<'_>, pid: i32) -> io::Result<Option<PidfdInf
     Ok(exists(pidfd).then_some(PidfdInfo { pid, parent: stat.parent, uid }))
 }
 
-/// Whether all threads of the process have ended. It may still be a zombie.
+/// Returns whether all threads of the process have ended. It may still be a zombie.
 pub fn has_ended(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
     Ok(rustix::event::poll(&mut ended, Some(&now))? > 0)
 }
 
-/// Whether the process has not been reaped yet. A zombie exists.
+/// Returns whether the process has not been reaped yet. A zombie exists.
 pub fn exists(pidfd: BorrowedFd<'_>) -> bool {
     let (fd, nothing) = (pidfd.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
     // SAFETY: signal 0 only checks; no siginfo is passed.
@@ -132,7 +132,7 @@ pub fn exists(pidfd: BorrowedFd<'_>) -> bool {
     sent == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
 
-/// The exit status of a reaped process, for processes other than its parent (since Linux 6.15).
+/// Returns the exit status of a reaped process to any process (since Linux 6.15).
 pub fn ended(pidfd: BorrowedFd<'_>) -> Option<WaitStatus> {
     let info = ask(pidfd, INFO_EXIT).ok()?;
     if info.mask & INFO_EXIT == 0 {
@@ -145,8 +145,8 @@ pub fn ended(pidfd: BorrowedFd<'_>) -> Option<WaitStatus> {
     })
 }
 
-/// Whether this kernel reports parent, user and (since 6.15) exit status for a pidfd.
-pub fn tells_more() -> bool {
+/// Returns whether this kernel reports parent, user and (since 6.15) exit status for a pidfd.
+pub fn has_info() -> bool {
     let Ok(Some(own)) = open(rustix::process::getpid().as_raw_pid()) else { return false };
     // A newer kernel succeeds, and leaves the bit out as long as there is no exit status. An older
     // one does not know the request at all.

@@ -36,7 +36,7 @@ pub fn fork_alone() -> io::Result<Forked> {
 
 /// Exits at once: no destructor runs, nothing is flushed. For a fork that has done its work: what
 /// it inherited is not its own to clean up, and cleaning up would copy page after page.
-pub fn leave_at_once(code: u8) -> ! {
+pub fn exit_at_once(code: u8) -> ! {
     // SAFETY: it takes a number, and does not return.
     unsafe { libc::_exit(code.into()) }
 }
@@ -44,14 +44,13 @@ pub fn leave_at_once(code: u8) -> ! {
 /// Ends the calling thread and leaves the others running, without drops or exit handlers. For
 /// tests: a process whose first thread has ended looks like a zombie, but is not dead.
 pub fn end_this_thread_only() -> ! {
-    // SAFETY: no Rust code runs in the thread afterwards. Its stack is never freed, since no thread
-    // joins it.
+    // SAFETY: no Rust code runs in the thread afterwards. No thread joins it and frees its stack.
     unsafe { libc::syscall(libc::SYS_exit, 0) };
     unreachable!("exit does not return")
 }
 
-/// Makes the allocator keep fewer lists of small freed blocks, for a process that forks. It merges these
-/// blocks at the next large request, which in a fork copies page after page. Has an effect with glibc only.
+/// Makes the allocator keep fewer lists of small freed blocks, for a process that forks: merging
+/// these lists in a fork would copy page after page. Has an effect with glibc only.
 pub fn prepare_to_fork() {
     // SAFETY: it sets a number in the allocator, which is allowed at any time.
     #[cfg(target_env = "gnu")]
@@ -70,8 +69,8 @@ pub fn give_back_memory() {
     }
 }
 
-/// Takes over an open descriptor that the former program of this process left, and sets close-on-exec.
-/// Call this once for each, before anything else is opened: the descriptor must have no other owner.
+/// Takes over a descriptor that the previous program of this process left open; sets close-on-exec.
+/// Call this once for each, before any other is opened: the descriptor must have no other owner.
 pub fn adopt_descriptor(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: it takes a number and flags by value.
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {

@@ -32,7 +32,7 @@ pub enum Reaped {
     NoChildren,
 }
 
-/// Makes this process the parent of its orphaned descendants, in place of init.
+/// Makes this process the parent of its orphaned descendants, instead of init.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
@@ -91,7 +91,7 @@ fn status_of(info: &libc::siginfo_t) -> WaitStatus {
     }
 }
 
-/// The CPU time of all reaped children, and of their reaped children.
+/// Returns the CPU time of all reaped children and their reaped children.
 pub fn reaped_cpu() -> Duration {
     let usage = reaped_usage();
     let time = |time: libc::timeval| {
@@ -101,7 +101,7 @@ pub fn reaped_cpu() -> Duration {
     time(usage.ru_utime) + time(usage.ru_stime)
 }
 
-/// The page faults of all reaped children, and of their reaped children. It grows with each.
+/// Returns the page faults of all reaped children and their reaped children.
 pub fn reaped_faults() -> u64 {
     let usage = reaped_usage();
     usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs()

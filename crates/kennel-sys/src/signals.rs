@@ -1,4 +1,4 @@
-//! Blocking signals, and reading them from a descriptor in place of handlers.
+//! Blocks signals, and reads them from a descriptor, without handlers.
 
 use std::io;
 
@@ -88,13 +88,13 @@ pub fn unblock_all() {
     set_mask(&0, None);
 }
 
-/// Whether this process ignores the signal. A process started by `nohup` ignores HUP.
+/// Returns whether this process ignores the signal. A process started by `nohup` ignores HUP.
 pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: all-zero is a valid sigaction.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: `action` is valid for writes, and the action is not changed.
-    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
-    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+    let result = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    result == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
 /// Ignores these signals in this process. Processes started by [`crate::clone`] don't inherit that.
@@ -111,8 +111,8 @@ pub fn ignore(signals: &[i32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets `signal`, which is blocked in this thread, take its default effect; for signals that stop. The
-/// kernel does not stop a process that no shell could continue. An invalid signal has no effect.
+/// Lets a stop signal, which is blocked in this thread, take its default effect. The kernel does
+/// not stop a process that no shell could continue. An invalid signal has no effect.
 pub fn take_default(signal: i32) {
     let Ok(set) = signal_set(&[signal]) else { return };
     // SAFETY: the signal is for this thread alone, so it is pending until it is unblocked here.

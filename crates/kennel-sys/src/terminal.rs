@@ -19,7 +19,7 @@ pub struct Size {
 }
 
 impl Default for Size {
-    /// The size of a VT100.
+    /// Returns the size of a VT100.
     fn default() -> Self {
         Self { rows: 24, columns: 80 }
     }

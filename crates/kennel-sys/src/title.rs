@@ -37,8 +37,8 @@ impl TitleArea {
             iov_len: self.length,
         };
         let own = rustix::process::getpid().as_raw_pid();
-        // SAFETY: it reads `text`, and writes to the arguments that the kernel put on the stack. Rust has
-        // no reference to them, and any bytes are valid there. The kernel checks the addresses.
+        // SAFETY: it reads `text`, and writes to the arguments on the stack, to which Rust has no
+        // reference and where any bytes are valid. The kernel checks the addresses.
         let written =
             unsafe { libc::process_vm_writev(own, &raw const local, 1, &raw const remote, 1, 0) };
         if written < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -245,7 +245,7 @@ impl WorktreeSpec {
     /// Returns the request without the daemon's decisions.
     #[must_use]
     pub fn as_requested(&self) -> Self {
-        Self::asked(self.asked.clone())
+        Self::requested(self.asked.clone())
     }
 }
 

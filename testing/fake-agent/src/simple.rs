@@ -8,7 +8,7 @@ use crate::presence;
 
 /// `sleep [SECS]`
 pub(crate) fn sleep(mut args: Args) -> Outcome {
-    let time = args.seconds_or_longest("SECS")?;
+    let time = args.seconds_or_max("SECS")?;
     args.finish()?;
     presence::record_pid("agent")?;
     presence::ready();

@@ -98,7 +98,7 @@ test("shows a failure with its evidence", async ({ page, kennel }) => {
   await expect(first).toContainText("auth");
   await expect(first.locator("q")).toHaveText("Invalid API key");
   await expect(page.locator("[data-agent=second]")).toContainText("cancelled");
-  await expect(page.locator("[data-agent=fixer]")).toContainText("not asked: the plan had failed before");
+  await expect(page.locator("[data-agent=fixer]")).toContainText("not asked: the plan had already failed");
   await expect(page.getByRole("region", { name: "Progress" })).toContainText("find.first: auth");
   await expectAccessible(page);
 });

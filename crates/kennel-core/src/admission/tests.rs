@@ -25,20 +25,20 @@ fn running(name: &str) -> Session {
     session
 }
 
-fn census(caps: &Caps, sessions: &[Session]) -> SessionCounts {
-    let mut census = SessionCounts::empty(caps);
-    sessions.iter().for_each(|session| census.count(caps, session));
-    census
+fn counts(caps: &Caps, sessions: &[Session]) -> SessionCounts {
+    let mut counts = SessionCounts::empty(caps);
+    sessions.iter().for_each(|session| counts.count(caps, session));
+    counts
 }
 
 #[test]
-fn a_refusal_has_the_figure_and_the_limit() {
+fn a_refusal_has_the_count_and_the_limit() {
     let live = Caps { live: Some(2), ..Caps::default() };
     let launching = Caps { launching: Some(1), ..Caps::default() };
     let names = Caps { names: vec![named("rev-*", 1), named("*", 9)], ..Caps::default() };
     let sessions = [running("rev-a"), reserved("b")];
     let message =
-        |caps: &Caps, name| match decide(caps, &census(caps, &sessions), applicant(name, false)) {
+        |caps: &Caps, name| match decide(caps, &counts(caps, &sessions), applicant(name, false)) {
             Admission::Refuse(over) => over.to_string(),
             other => format!("{other:?}"),
         };
@@ -56,11 +56,11 @@ fn a_refusal_has_the_figure_and_the_limit() {
 #[test]
 fn over_the_limit_a_session_is_queued_if_it_may_be() {
     let caps = Caps { live: Some(1), ..Caps::default() };
-    let mut census = census(&caps, &[running("a")]);
-    census.wait();
-    let over = LimitReached::Live { figure: 1, limit: 1 };
-    let admission = decide(&caps, &census, applicant(None, true));
-    assert_eq!(admission, Admission::Queue { place: 2, over });
+    let mut counts = counts(&caps, &[running("a")]);
+    counts.wait();
+    let over = LimitReached::Live { count: 1, limit: 1 };
+    let admission = decide(&caps, &counts, applicant(None, true));
+    assert_eq!(admission, Admission::Queue { position: 2, over });
 }
 
 #[test]
@@ -69,15 +69,15 @@ fn neither_queued_nor_ended_sessions_count() {
     let mut ended = running("a");
     drop(ended.step(&Event::Gone { exit: kennel_types::Exit::Code { code: 0 }, reason: None }));
     assert_eq!(ended.phase, Phase::Reaped, "it owes its files");
-    let census = census(&caps, &[reserved("a").queued(), ended]);
-    assert_eq!(decide(&caps, &census, applicant(None, false)), Admission::Admit);
+    let counts = counts(&caps, &[reserved("a").queued(), ended]);
+    assert_eq!(decide(&caps, &counts, applicant(None, false)), Admission::Admit);
 }
 
 #[test]
 fn a_limit_of_zero_refuses_every_session() {
     let caps = Caps { live: Some(0), ..Caps::default() };
-    let census = SessionCounts::empty(&caps);
-    assert!(matches!(decide(&caps, &census, applicant(None, false)), Admission::Refuse(_)));
+    let counts = SessionCounts::empty(&caps);
+    assert!(matches!(decide(&caps, &counts, applicant(None, false)), Admission::Refuse(_)));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn patterns_match_whole_names() {
     }
 }
 
-/// The meaning, without care for speed.
+/// A slow reference implementation.
 fn matches_slowly(pattern: &[char], name: &[char]) -> bool {
     match (pattern, name) {
         ([], []) => true,

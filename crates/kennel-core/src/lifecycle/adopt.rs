@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::event::Probe;
 use crate::session::{ProbeState, Session};
 
-/// After so many failed probes in a row, a stop waits for no further one, and the pen is ended.
+/// After this many failed probes in a row, a stop ends the pen without waiting for another one.
 const MAX_FAILED_PROBES: u8 = 3;
 
 impl Session {
@@ -30,17 +30,17 @@ impl Session {
     }
 
     pub(super) fn probe(&mut self, effects: &mut Vec<Effect>) {
-        self.underway.look = ProbeState::Probing;
+        self.underway.probe = ProbeState::Probing;
         effects.push(Effect::Probe);
     }
 
     pub(super) fn on_probed(&mut self, probe: &Probe) -> Vec<Effect> {
-        let stale = match self.underway.look {
+        let stale = match self.underway.probe {
             ProbeState::Probing => false,
             ProbeState::ProbingStale => true,
             _ => return self.on_late_probe(probe),
         };
-        self.underway.look = ProbeState::Unneeded;
+        self.underway.probe = ProbeState::Unneeded;
         let failed_before = std::mem::take(&mut self.underway.failed_probes);
         let mut effects = Vec::new();
         match probe {
@@ -55,11 +55,11 @@ impl Session {
             _ if stale => self.probe(&mut effects),
             Probe::Waiting => self.call_off(&mut effects),
             Probe::Gated { identity, pid, pen } => {
-                self.know(identity, *pid, pen.as_deref());
+                self.note_process(identity, *pid, pen.as_deref());
                 self.call_off(&mut effects);
             }
             Probe::Running { identity, pid, pen, ending, exit } => {
-                self.know(identity, *pid, pen.as_deref());
+                self.note_process(identity, *pid, pen.as_deref());
                 self.adopt(*ending, exit.as_ref(), &mut effects);
             }
             Probe::NoKeeper | Probe::Silent => self.do_without_keeper(&mut effects),
@@ -77,21 +77,20 @@ impl Session {
         }
     }
 
-    /// A failed probe proves nothing and is retried, but a stop does not wait forever for one that
-    /// works.
+    /// Retries a failed probe, which proves nothing, unless a stop has waited for too many of them.
     fn probe_failed(&mut self, in_a_row: u8, effects: &mut Vec<Effect>) {
         if self.is_stop_wanted() && in_a_row >= MAX_FAILED_PROBES && self.phase != Phase::Lost {
             self.do_without_keeper(effects);
         } else {
             self.underway.failed_probes = in_a_row;
-            self.underway.look = ProbeState::ProbeDue;
+            self.underway.probe = ProbeState::ProbeDue;
             self.retry_later(effects);
         }
     }
 
     /// Calls off a launch behind a closed gate: its client is gone with the earlier daemon. If it
-    /// may have been granted, the order to open may still arrive; then a stop, which also ends the
-    /// program, gracefully.
+    /// may have been granted, the order to open may still arrive, so it gets a stop, which also
+    /// ends the program.
     fn call_off(&mut self, effects: &mut Vec<Effect>) {
         let why = "the daemon was restarted during its launch".to_owned();
         self.want_stopped(self.spec.grace, &Reason::Failed { code: LaunchFailure::Internal, why });

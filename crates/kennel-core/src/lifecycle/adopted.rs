@@ -1,5 +1,4 @@
-//! The life of an adopted process, which a user started in their own terminal: Kennel only follows
-//! it.
+//! The life of an adopted process, which a user started in their own terminal.
 //!
 //! ```text
 //!            row durable, process found        a stop that names it
@@ -94,7 +93,7 @@ impl Session {
         if !self.launch.recorded && !self.has_ended() {
             self.reason = Some(Reason::Failed { code: LaunchFailure::Setup, why: why.to_owned() });
             let exit = self.unknown_exit(NOT_ADOPTED);
-            self.learn(&exit);
+            self.note_exit(&exit);
             self.owed.clear();
             self.phase = Phase::Cleaned;
         }
@@ -121,7 +120,7 @@ impl Session {
                 let exit = self.unknown_exit(REBOOTED);
                 return self.reap(&exit, &Reason::Rebooted);
             }
-            _ if self.has_ended() || self.underway.look != ProbeState::Probing => {
+            _ if self.has_ended() || self.underway.probe != ProbeState::Probing => {
                 return Vec::new();
             }
             Probe::Running { .. } => {}
@@ -132,12 +131,12 @@ impl Session {
             // No other event would trigger another probe.
             _ => {
                 let mut effects = Vec::new();
-                self.underway.look = ProbeState::ProbeDue;
+                self.underway.probe = ProbeState::ProbeDue;
                 self.retry_later(&mut effects);
                 return effects;
             }
         }
-        self.underway.look = ProbeState::Unneeded;
+        self.underway.probe = ProbeState::Unneeded;
         let mut effects = Vec::new();
         if self.is_stop_wanted() {
             effects.extend(self.stop_keeper());
@@ -170,7 +169,7 @@ impl Session {
     /// Stops following the process, unless a probe is in progress, which may be about to create its
     /// files.
     fn on_released(&mut self, by: &str) -> Vec<Effect> {
-        let probing = self.phase == Phase::Reserved || self.underway.look == ProbeState::Probing;
+        let probing = self.phase == Phase::Reserved || self.underway.probe == ProbeState::Probing;
         if self.has_ended() || probing {
             return Vec::new();
         }

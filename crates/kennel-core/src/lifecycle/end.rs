@@ -10,7 +10,7 @@ use crate::session::{LostBecause, ProbeState, Session, Writing};
 
 impl Session {
     pub(super) fn on_exited(&mut self, exit: &Exit) -> Vec<Effect> {
-        if !self.is_live() || !self.learn(exit) {
+        if !self.is_live() || !self.note_exit(exit) {
             return Vec::new();
         }
         if !self.is_stop_wanted() {
@@ -19,9 +19,8 @@ impl Session {
         self.noted()
     }
 
-    /// Notes the exit status. A known status is never replaced. Returns whether this changed
-    /// anything.
-    pub(super) fn learn(&mut self, exit: &Exit) -> bool {
+    /// Notes the exit status unless a status is known. Returns whether this changed anything.
+    pub(super) fn note_exit(&mut self, exit: &Exit) -> bool {
         let better = match &self.exit {
             None => true,
             Some(Exit::Unknown { .. }) => !matches!(exit, Exit::Unknown { .. }),
@@ -57,11 +56,11 @@ impl Session {
         if self.has_ended() {
             return effects;
         }
-        self.learn(exit);
+        self.note_exit(exit);
         self.reason.get_or_insert_with(|| reason.clone());
         self.survivors.clear();
         self.give_up_waiting();
-        self.underway.look = ProbeState::Unneeded;
+        self.underway.probe = ProbeState::Unneeded;
         self.phase = Phase::Reaped;
         if !self.owed.is_empty() {
             // The outcome is written while the resources are removed.
@@ -89,10 +88,10 @@ impl Session {
         if self.has_ended() {
             return effects;
         }
-        match self.underway.look {
+        match self.underway.probe {
             ProbeState::Unneeded => self.do_without_keeper(&mut effects),
             // The probe may have found it alive just before.
-            ProbeState::Probing => self.underway.look = ProbeState::ProbingStale,
+            ProbeState::Probing => self.underway.probe = ProbeState::ProbingStale,
             _ => {}
         }
         effects
@@ -108,7 +107,7 @@ impl Session {
     }
 
     pub(super) fn end_pen(&mut self, effects: &mut Vec<Effect>) {
-        self.underway.look = ProbeState::EndingPen;
+        self.underway.probe = ProbeState::EndingPen;
         effects.push(Effect::EndPen);
     }
 
@@ -121,14 +120,14 @@ impl Session {
                 self.unknown_exit("its keeper died, and the kernel did not have the status");
             return self.reap(&known.unwrap_or(unknown), &Reason::KeeperDied);
         }
-        if self.underway.look != ProbeState::EndingPen {
+        if self.underway.probe != ProbeState::EndingPen {
             return effects;
         }
-        self.underway.look = ProbeState::EndPenDue;
+        self.underway.probe = ProbeState::EndPenDue;
         match end {
             PenEnd::StillAlive { survivors } => effects.extend(self.on_still_alive(survivors)),
             PenEnd::Unobservable { why } => {
-                self.underway.look = ProbeState::ProbeDue;
+                self.underway.probe = ProbeState::ProbeDue;
                 self.lost = Some(LostBecause(why.clone()));
                 if self.phase != Phase::Lost {
                     self.phase = Phase::Lost;
@@ -176,7 +175,7 @@ impl Session {
 
     pub(super) fn on_cleaned_up(&mut self, what: &OwedKind) -> Vec<Effect> {
         if self.settle_clean_up(what) {
-            return self.paid(what);
+            return self.settle_owed(what);
         }
         let before = self.kept.len();
         self.kept.retain(|kept| kept.what != *what);
@@ -188,11 +187,11 @@ impl Session {
             return Vec::new();
         }
         self.kept.push(KeptItem { what: what.clone(), why: why.to_owned() });
-        self.paid(what)
+        self.settle_owed(what)
     }
 
     /// Notes that a resource is no longer owed.
-    fn paid(&mut self, what: &OwedKind) -> Vec<Effect> {
+    fn settle_owed(&mut self, what: &OwedKind) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.owed.retain(|owed| owed.what != *what);
         if self.phase == Phase::Reaped && self.owed.is_empty() {
@@ -256,8 +255,8 @@ impl Session {
         let mut effects = Vec::new();
         self.reason = Some(reason);
         let exit = self.unknown_exit(why);
-        self.learn(&exit);
-        self.underway.look = ProbeState::Unneeded;
+        self.note_exit(&exit);
+        self.underway.probe = ProbeState::Unneeded;
         self.give_up_waiting();
         self.keep_worktrees();
         self.clean_up(&mut effects);

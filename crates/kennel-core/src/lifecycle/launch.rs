@@ -38,7 +38,7 @@ impl Session {
         if self.launch.granted || self.has_ended() {
             return Vec::new();
         }
-        self.know(identity, pid, pen);
+        self.note_process(identity, pid, pen);
         let mut effects = self.noted();
         if !self.keeper_listens() {
             return effects;
@@ -53,7 +53,7 @@ impl Session {
         effects
     }
 
-    pub(super) fn know(&mut self, identity: &str, pid: i32, pen: Option<&str>) {
+    pub(super) fn note_process(&mut self, identity: &str, pid: i32, pen: Option<&str>) {
         self.launch.identity = Some(identity.to_owned());
         self.launch.pid = Some(pid);
         self.launch.pen = pen.map(str::to_owned);

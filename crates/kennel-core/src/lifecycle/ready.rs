@@ -27,7 +27,7 @@ impl Session {
     }
 
     fn may_become_ready(&self) -> bool {
-        self.ready == ReadyState::Waiting && self.is_believed() && self.exit.is_none()
+        self.ready == ReadyState::Waiting && self.accepts_reports() && self.exit.is_none()
     }
 
     pub(super) fn on_became_ready(&mut self) -> Vec<Effect> {
@@ -52,7 +52,7 @@ impl Session {
     /// The requested sign decides: if it is a line or a port, the agent's own report does not make
     /// the session ready.
     pub(super) fn on_reported(&mut self, report: &AgentReport) -> Vec<Effect> {
-        if !self.is_believed() {
+        if !self.accepts_reports() {
             return Vec::new();
         }
         match report {

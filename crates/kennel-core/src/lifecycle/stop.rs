@@ -42,7 +42,7 @@ impl Session {
         let change = self.want_stopped(stop.grace.unwrap_or(self.spec.grace), &stop.reason);
         match self.phase {
             Phase::Lost => {}
-            _ if self.underway.look == ProbeState::EndPenDue => self.end_pen(&mut effects),
+            _ if self.underway.probe == ProbeState::EndPenDue => self.end_pen(&mut effects),
             // A probe in progress applies the stop to what it finds.
             _ if !self.keeper_listens() => {}
             // The session ends when the stop is recorded.
@@ -98,7 +98,7 @@ impl Session {
         self.noted()
     }
 
-    /// Tells the keeper to end everything, if it can get commands.
+    /// Orders the keeper to end everything, if it can receive commands.
     pub(super) fn stop_keeper(&mut self) -> Vec<Effect> {
         if !self.keeper_listens() {
             return Vec::new();

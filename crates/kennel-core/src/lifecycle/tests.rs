@@ -1,4 +1,4 @@
-//! Every transition, one by one.
+//! Tests of each transition.
 
 mod adoption;
 mod clean_up;
@@ -21,7 +21,7 @@ const RECORD: Effect = Effect::Record { durable: true };
 const NOTE: Effect = Effect::Record { durable: false };
 const CODE: Exit = Exit::Code { code: 0 };
 
-/// After these, whatever was to be done.
+/// Applies the events, and ignores the effects.
 fn after(mut session: Session, events: &[Event]) -> Session {
     for event in events {
         drop(session.step(event));
@@ -45,7 +45,7 @@ fn stopping() -> Session {
     after(running(), &[crate::tests::stop(None), Event::Recorded])
 }
 
-/// Ended by itself; its files are being removed.
+/// A session that ended by itself and whose files are being removed.
 fn reaped() -> Session {
     after(running(), &[gone(CODE)])
 }
@@ -54,8 +54,8 @@ fn gone(exit: Exit) -> Event {
     Event::Gone { exit, reason: None }
 }
 
-/// One of each phase in which a stop is still of use, with a keeper that hears.
-fn heard() -> [Session; 5] {
+/// One session of each phase in which a stop has an effect, with a connected keeper.
+fn stoppable() -> [Session; 5] {
     let sessions = [session(), launching(), starting(), running(), stopping()];
     let phases =
         [Phase::Reserved, Phase::Launching, Phase::Starting, Phase::Running, Phase::Stopping];

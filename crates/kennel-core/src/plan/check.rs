@@ -1,7 +1,6 @@
 //! Checks of a plan before anything starts.
 //!
-//! A prompt can refer only to answers of earlier stages, so no agent can wait for itself, even
-//! indirectly.
+//! A prompt refers only to answers of earlier stages, so no agent can wait for itself.
 
 use std::collections::BTreeSet;
 

@@ -68,13 +68,13 @@ fn judged_text(verdict: VerdictKind) -> &'static str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
-    #[error("the plan was cancelled before")]
+    #[error("the plan was already cancelled")]
     Cancelled,
-    #[error("the plan had timed out before")]
+    #[error("the plan had already timed out")]
     TimeOver,
-    #[error("the plan had failed before")]
+    #[error("the plan had already failed")]
     Failed,
-    #[error("enough others had answered")]
+    #[error("enough other agents had answered")]
     NotNeeded,
 }
 
@@ -116,8 +116,7 @@ pub enum PlanEvent {
         /// The session, by its first launch.
         session: SessionId,
     },
-    /// No session has the key of this ask, and none will: the daemon crashed in the middle of the
-    /// ask.
+    /// No session has or will have the key of this ask: the daemon crashed during the ask.
     NotAsked {
         place: AgentPath,
         ask: u32,

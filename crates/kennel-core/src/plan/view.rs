@@ -70,7 +70,7 @@ impl PlanState {
             }
             Some(PlanEnding::TimeOver) => {
                 let limit = spec.timeout.map(|limit| format!(" of {limit:?}")).unwrap_or_default();
-                format!("it exceeded its timeout{limit}")
+                format!("the plan exceeded its timeout{limit}")
             }
             Some(PlanEnding::Cancelled { by }) => format!("cancelled by {by}"),
         }
@@ -115,7 +115,7 @@ impl AgentState {
             AgentPhase::Asked { .. } => (PlanAgentStatus::Running, "not finished".to_owned()),
             AgentPhase::Done { .. } => (PlanAgentStatus::Succeeded, "it answered".to_owned()),
             AgentPhase::Cancelled { .. } => {
-                (PlanAgentStatus::Cancelled, "stopped, and seen to be gone".to_owned())
+                (PlanAgentStatus::Cancelled, "stopped; its processes are gone".to_owned())
             }
             AgentPhase::Skipped { why } => (PlanAgentStatus::Skipped, format!("not asked: {why}")),
             AgentPhase::Failed { why } => (PlanAgentStatus::Failed, why.to_string()),

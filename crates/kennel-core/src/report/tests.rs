@@ -11,7 +11,7 @@ fn token(number: u128) -> String {
     LaunchToken::new(number).secret().to_owned()
 }
 
-fn tell(world: &mut World, id: &SessionId, events: &[Event]) {
+fn apply(world: &mut World, id: &SessionId, events: &[Event]) {
     for event in events {
         drop::<Vec<(SessionId, Effect)>>(world.step(id, event));
     }
@@ -27,7 +27,7 @@ fn world(numbers: &[u64]) -> World {
         let token = LaunchToken::new((*number).into());
         let session = Session::new(id(*number), spec(), token, Vec::new());
         assert!(world.admit(session).is_ok());
-        tell(&mut world, &id(*number), &run());
+        apply(&mut world, &id(*number), &run());
     }
     world
 }
@@ -49,10 +49,10 @@ fn other_reports_are_refused_with_a_reason() {
     let one = id(1);
     let refused = |session: &str, token: Option<&str>| match judged(&world, session, token) {
         Err(why) => why,
-        Ok(session) => panic!("{session} is believed"),
+        Ok(session) => panic!("the report of {session} is accepted"),
     };
     assert_eq!(refused(one.as_str(), None), ReportRefusal::NoToken);
-    for unknown in ["", "nobody", id(9).as_str()] {
+    for unknown in ["", "unknown", id(9).as_str()] {
         assert_eq!(
             refused(unknown, Some(&token(1))),
             ReportRefusal::UnknownSession(unknown.into())
@@ -68,11 +68,15 @@ fn other_reports_are_refused_with_a_reason() {
 fn a_launch_that_is_stopped_or_ended_cannot_report() {
     let mut world = world(&[1, 2]);
     let spent = Err(ReportRefusal::Spent { launch: id(1) });
-    tell(&mut world, &id(1), &[stop(None)]);
+    apply(&mut world, &id(1), &[stop(None)]);
     assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), spent);
-    tell(&mut world, &id(1), &[Event::Gone { exit: Exit::Code { code: 0 }, reason: None }]);
+    apply(&mut world, &id(1), &[Event::Gone { exit: Exit::Code { code: 0 }, reason: None }]);
     assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), spent);
-    assert_eq!(judged(&world, id(2).as_str(), Some(&token(1))), spent, "whomever it names");
+    assert_eq!(
+        judged(&world, id(2).as_str(), Some(&token(1))),
+        spent,
+        "whichever session it names"
+    );
 }
 
 #[test]
@@ -84,17 +88,17 @@ fn a_launch_that_was_not_granted_cannot_report() {
     assert_eq!(judged(&world, id(1).as_str(), Some(&token(1))), early);
 }
 
-/// The former launch's token names the same session, which lives again.
+/// The token of the earlier launch names the same session, which is live again.
 #[test]
 fn an_earlier_launch_cannot_report_for_a_later_one() {
     let mut world = world(&[1]);
     let gone = Event::Gone { exit: Exit::Code { code: 1 }, reason: None };
-    tell(&mut world, &id(1), &[gone, Event::Recorded]);
-    let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };
+    apply(&mut world, &id(1), &[gone, Event::Recorded]);
+    let by = RelaunchBy::Caller { name: "ada".into(), parent: None, tethered: false };
     let how =
         Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by, changes: None };
     let Relaunched::Admitted { id: second, .. } = world.relaunch(&id(1), how) else { panic!() };
-    tell(&mut world, &second, &run());
+    apply(&mut world, &second, &run());
     for named in [id(1).as_str(), second.as_str()] {
         let spent = Err(ReportRefusal::Spent { launch: id(1) });
         assert_eq!(judged(&world, named, Some(&token(1))), spent);

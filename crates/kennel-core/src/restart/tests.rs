@@ -9,7 +9,7 @@ const FAILED: Exit = Exit::Code { code: 1 };
 const SIGNAL: Exit = Exit::Signal { signal: 9, core: false, oom: true };
 
 fn unknown() -> Exit {
-    Exit::Unknown { why: "nobody knows".into() }
+    Exit::Unknown { why: "its end was not observed".into() }
 }
 
 fn failed_launch() -> Reason {

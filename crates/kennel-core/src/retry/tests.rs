@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BLAMED: [VerdictKind; 4] = [
+const RETRIED: [VerdictKind; 4] = [
     VerdictKind::Overloaded,
     VerdictKind::RateLimited,
     VerdictKind::Server,
@@ -13,7 +13,7 @@ const WORKS: [Work; 3] = [Work::None, Work::Unknown, Work::Tools];
 
 fn judged(kind: VerdictKind, work: Work) -> Judged {
     Judged {
-        verdict: Verdict::new(kind, EvidenceSource::Result, "as it said"),
+        verdict: Verdict::new(kind, EvidenceSource::Result, "reported by the agent"),
         conversation: None,
         usage: TokenUsage::default(),
         work,
@@ -22,7 +22,7 @@ fn judged(kind: VerdictKind, work: Work) -> Judged {
     }
 }
 
-/// Asked of a member that has a conversation; three retries.
+/// A prompt for a member that has a conversation, with three retries.
 fn asked() -> AgentSpec {
     AgentSpec { conversation: Some("c1".into()), retries: 3, ..AgentSpec::default() }
 }
@@ -45,9 +45,9 @@ fn why(facts: &RetryFacts<'_>) -> Option<NoRetryReason> {
     decide(facts).err()
 }
 
-/// Every verdict, if nothing else stands in the way.
+/// Every verdict, if nothing else prevents a retry.
 #[test]
-fn each_kind_has_its_answer() {
+fn each_verdict_has_its_decision() {
     for (kind, expected) in [
         (VerdictKind::Succeeded, Some(NoRetryReason::Succeeded)),
         (VerdictKind::Auth, Some(NoRetryReason::NotThatKind)),
@@ -70,7 +70,7 @@ fn each_kind_has_its_answer() {
     }
 }
 
-/// One row of the table of everything that matters.
+/// One combination of all facts that matter.
 #[derive(Debug)]
 struct Row {
     agent: AgentSpec,
@@ -97,16 +97,17 @@ impl Digits {
 }
 
 fn rows() -> impl Iterator<Item = Row> {
-    let wishes = [
+    let choices = [
         ConversationChoice::Continue,
         ConversationChoice::Fresh,
         ConversationChoice::Resume { id: "c1".into() },
     ];
-    let every = VerdictKind::ALL.len() * WORKS.len() * wishes.len() * 2 * 2 * 2 * 2 * 2 * 5 * 2 * 2;
+    let every =
+        VerdictKind::ALL.len() * WORKS.len() * choices.len() * 2 * 2 * 2 * 2 * 2 * 5 * 2 * 2;
     (0..every).map(move |number| {
         let mut digit = Digits(number);
         let mut judged = judged(VerdictKind::ALL[digit.next(15)], WORKS[digit.next(3)]);
-        let conversation_choice = wishes[digit.next(3)].clone();
+        let conversation_choice = choices[digit.next(3)].clone();
         let conversation = digit.flag().then(|| "c1".to_owned());
         let replay = digit.flag();
         let (stale_before, called_off, may_have_run) = (digit.flag(), digit.flag(), digit.flag());
@@ -124,11 +125,10 @@ fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// Said once more, the other way round: what must be so if it is tried again, and that it is tried
-/// again if all of that is so.
+/// Checks both directions: a retry happens only if all conditions hold, and always if they do.
 #[test]
 fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
-    let (mut again, mut fresh) = (0, 0);
+    let (mut retries, mut fresh) = (0, 0);
     for row in rows() {
         let mut facts = facts(&row.agent, &row.judged);
         facts.attempts = row.attempts;
@@ -138,12 +138,13 @@ fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
         let kind = row.judged.verdict.kind;
         let tries = (row.attempts - 1).saturating_sub(u32::from(row.stale_before));
         let nothing_done = row.judged.work == Work::None && !row.may_have_run;
-        let blamed = BLAMED.contains(&kind)
+        let retried = RETRIED.contains(&kind)
             && !row.called_off
             && (nothing_done || row.agent.replay)
             && tries < row.agent.retries;
-        let said_at_once = row.judged.work == Work::Unknown && row.judged.turns.is_none();
-        let nothing_begun = (row.judged.work == Work::None || said_at_once) && !row.may_have_run;
+        let reported_at_once = row.judged.work == Work::Unknown && row.judged.turns.is_none();
+        let nothing_begun =
+            (row.judged.work == Work::None || reported_at_once) && !row.may_have_run;
         let stale = kind == VerdictKind::StaleConversation
             && !row.called_off
             && row.agent.conversation_choice == ConversationChoice::Continue
@@ -152,17 +153,17 @@ fn a_prompt_is_retried_exactly_if_all_conditions_hold() {
             && (nothing_begun || row.agent.replay);
         match decide(&facts) {
             Ok(Retry { fresh: false, after }) => {
-                assert!(blamed && after >= SHORTEST_PAUSE, "{row:?}");
-                again += 1;
+                assert!(retried && after >= SHORTEST_PAUSE, "{row:?}");
+                retries += 1;
             }
             Ok(Retry { fresh: true, after }) => {
                 assert!(stale && after.is_zero(), "{row:?}");
                 fresh += 1;
             }
-            Err(why) => assert!(!blamed && !stale, "{why:?} {row:?}"),
+            Err(why) => assert!(!retried && !stale, "{why:?} {row:?}"),
         }
     }
-    assert!(again > 0 && fresh > 0);
+    assert!(retries > 0 && fresh > 0);
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn the_reported_reason_is_one_that_a_user_can_act_on() {
         (VerdictKind::Overloaded, Work::Tools, NoRetryReason::DidWork),
         (VerdictKind::Overloaded, Work::Unknown, NoRetryReason::MayHaveRun),
         (VerdictKind::StaleConversation, Work::Tools, NoRetryReason::DidWork),
-        // Over its limit of time, with work done.
+        // It exceeded its time limit after it had done work.
         (VerdictKind::TimedOut, Work::Tools, NoRetryReason::NotThatKind),
     ] {
         let judged = judged(kind, work);
@@ -206,8 +207,7 @@ fn an_unjudged_prompt_that_may_have_run_is_never_repeated() {
     }
 }
 
-/// An agent that speaks of a conversation that is not there, after it has worked for a while, has
-/// one.
+/// An agent that mentions a missing conversation after it has done work has a conversation.
 #[test]
 fn a_conversation_is_stale_only_before_any_work() {
     let asked = asked();
@@ -217,7 +217,11 @@ fn a_conversation_is_stale_only_before_any_work() {
     assert_eq!(why(&facts(&asked, &stale)), Some(NoRetryReason::DidWork));
     let mut stale = judged(VerdictKind::StaleConversation, Work::None);
     stale.tools = 1;
-    assert_eq!(why(&facts(&asked, &stale)), Some(NoRetryReason::DidWork), "whatever the sum says");
+    assert_eq!(
+        why(&facts(&asked, &stale)),
+        Some(NoRetryReason::DidWork),
+        "regardless of the amount of work"
+    );
 }
 
 #[test]
@@ -248,7 +252,7 @@ fn no_retry_starts_after_its_deadline() {
     assert_eq!(
         at(&later, 0),
         Some(NoRetryReason::TooLong),
-        "the provider wants more than there is"
+        "the provider requests a longer pause than the deadline allows"
     );
 }
 
@@ -266,9 +270,9 @@ fn reasons_are_sentences_for_an_event() {
 }
 
 fn any_kind() -> impl Strategy<Value = VerdictKind> {
-    // Mostly those that are tried again: the rest ends a history at once.
+    // Mostly verdicts that are retried: the others end a history at once.
     prop_oneof![
-        4 => prop::sample::select(BLAMED.to_vec()),
+        4 => prop::sample::select(RETRIED.to_vec()),
         2 => Just(VerdictKind::StaleConversation),
         1 => prop::sample::select(VerdictKind::ALL.to_vec()),
     ]
@@ -281,8 +285,8 @@ fn any_step() -> impl Strategy<Value = (VerdictKind, Work, Option<Duration>, u16
 }
 
 proptest! {
-    /// Whatever becomes of each launch: so many at most, none too late, one at most without its
-    /// conversation.
+    /// Whatever the result of each launch: the number of launches is limited, none is too late, and
+    /// at most one starts a new conversation.
     #[test]
     fn a_history_of_launches_is_bounded(
         steps in prop::collection::vec(any_step(), 1..40),
@@ -308,7 +312,7 @@ proptest! {
                 fresh += 1;
                 agent.conversation = None;
             } else {
-                prop_assert!(BLAMED.contains(&kind));
+                prop_assert!(RETRIED.contains(&kind));
                 prop_assert!(after >= retry_after.unwrap_or_default());
             }
         }
@@ -316,17 +320,17 @@ proptest! {
         prop_assert!(attempts <= 1 + retries + fresh, "{} launches", attempts);
     }
 
-    /// Longer with every try, with chance, and with the provider's word; and never less than that.
+    /// A pause grows with tries, jitter and the provider's request, and is never shorter than that.
     #[test]
-    fn pauses_are_monotone(tries in 0..u32::MAX, said in prop::option::of(0..u64::MAX), jitter in 0..u16::MAX) {
-        let said = said.map(Duration::from_secs);
-        let one = pause(tries, said, jitter);
-        prop_assert!(one >= said.unwrap_or_default() && one >= SHORTEST_PAUSE);
-        prop_assert!(pause(tries + 1, said, jitter) >= one);
-        prop_assert!(pause(tries, said, jitter + 1) >= one);
-        let longer = said.unwrap_or_default().saturating_add(Duration::from_secs(1));
+    fn pauses_are_monotone(tries in 0..u32::MAX, requested in prop::option::of(0..u64::MAX), jitter in 0..u16::MAX) {
+        let requested = requested.map(Duration::from_secs);
+        let one = pause(tries, requested, jitter);
+        prop_assert!(one >= requested.unwrap_or_default() && one >= SHORTEST_PAUSE);
+        prop_assert!(pause(tries + 1, requested, jitter) >= one);
+        prop_assert!(pause(tries, requested, jitter + 1) >= one);
+        let longer = requested.unwrap_or_default().saturating_add(Duration::from_secs(1));
         prop_assert!(pause(tries, Some(longer), jitter) >= one);
-        let least = said.unwrap_or_default().max(LONGEST_PAUSE);
+        let least = requested.unwrap_or_default().max(LONGEST_PAUSE);
         prop_assert!(one <= least.saturating_add(least / 4));
     }
 }

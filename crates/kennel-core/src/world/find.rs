@@ -10,7 +10,7 @@ use crate::session::Session;
 use super::World;
 
 /// The maximum number of candidates or suggestions in a message.
-const NAMED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
@@ -20,7 +20,7 @@ pub enum FindError {
         /// Similar names and ids, the most similar first.
         near: Vec<String>,
     },
-    #[error("{reference:?} may be {}", Listed(.candidates))]
+    #[error("{reference:?} is ambiguous: it may be {}", Listed(.candidates))]
     Ambiguous { reference: String, candidates: Vec<SessionId> },
 }
 
@@ -40,9 +40,9 @@ struct Listed<'a>(&'a [SessionId]);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named: Vec<_> = self.0.iter().take(NAMED).map(SessionId::as_str).collect();
+        let named: Vec<_> = self.0.iter().take(MAX_LISTED).map(SessionId::as_str).collect();
         f.write_str(&named.join(" or "))?;
-        match self.0.len().saturating_sub(NAMED) {
+        match self.0.len().saturating_sub(MAX_LISTED) {
             0 => Ok(()),
             more => write!(f, ", or one of {more} more"),
         }
@@ -144,6 +144,6 @@ impl World {
             .filter_map(|(word, compared)| Some((similarity(reference, compared)?, word)))
             .collect();
         near.sort();
-        near.into_iter().take(NAMED).map(|(_, word)| word.to_owned()).collect()
+        near.into_iter().take(MAX_LISTED).map(|(_, word)| word.to_owned()).collect()
     }
 }

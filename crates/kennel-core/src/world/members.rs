@@ -15,11 +15,11 @@ use crate::session::Session;
 
 use super::{Effects, RelaunchChanges, World, tagged};
 
-/// How often to relaunch a prompt that never ran because Kennel failed.
-const OUR_TRIES: u32 = 3;
+/// How often Kennel relaunches a prompt that never ran because Kennel failed.
+const MAX_RELAUNCHES: u32 = 3;
 /// The pause before such a relaunch.
-const OUR_PAUSE: Duration = Duration::from_millis(250);
-/// After so many failed removals, a verdict does not wait for the cleanup any more.
+const RELAUNCH_PAUSE: Duration = Duration::from_millis(250);
+/// After this many failed removals, a verdict does not wait for the cleanup any more.
 const MAX_FAILED_REMOVALS: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -169,7 +169,7 @@ impl World {
             Err(why)
                 if why != NoRetryReason::NotCleaned && !called_off && was_our_fault(session) =>
             {
-                Ok(Retry { after: OUR_PAUSE, fresh: false })
+                Ok(Retry { after: RELAUNCH_PAUSE, fresh: false })
             }
             decision => decision,
         };
@@ -198,16 +198,16 @@ impl World {
             .unwrap_or_default();
         let effects = tagged(id, session.settle_verdict(judged.clone())).collect();
         let member = member.and_then(|name| self.members.get_mut(&name));
-        let learnt = member.map(|member| {
-            member.learn(id, conversation.as_deref(), &judged, scope, at_ms);
+        let member = member.map(|member| {
+            member.count_attempt(id, conversation.as_deref(), &judged, scope, at_ms);
             let sessions = &self.sessions;
-            member.settle_learnt(|other| {
+            member.forget_recorded(|other| {
                 let unjudged = sessions.get(other).is_some_and(|session| session.judged.is_none());
                 other == id || unjudged || unrecorded(other)
             });
             Box::new(member.clone())
         });
-        Some(Judgement { effects, learnt })
+        Some(Judgement { effects, member })
     }
 }
 
@@ -216,7 +216,7 @@ impl World {
 fn was_our_fault(session: &Session) -> bool {
     let internal =
         matches!(session.reason, Some(Reason::Failed { code: LaunchFailure::Internal, .. }));
-    session.exit == Some(Exit::NeverRan) && internal && session.id.attempt() <= OUR_TRIES
+    session.exit == Some(Exit::NeverRan) && internal && session.id.attempt() <= MAX_RELAUNCHES
 }
 
 /// What a verdict changed.
@@ -224,6 +224,6 @@ fn was_our_fault(session: &Session) -> bool {
 #[must_use]
 pub struct Judgement {
     pub effects: Effects,
-    /// The changed member, if the prompt was one's.
-    pub learnt: Option<Box<Member>>,
+    /// The changed member, if the prompt belongs to one.
+    pub member: Option<Box<Member>>,
 }

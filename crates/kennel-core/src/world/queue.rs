@@ -47,13 +47,13 @@ impl World {
     /// Counts the sessions for [`admission::decide`]. Queued sessions that could start now count as
     /// started, so that no new session overtakes them.
     #[must_use]
-    pub fn census(&self, caps: &Caps) -> SessionCounts {
+    pub fn session_counts(&self, caps: &Caps) -> SessionCounts {
         self.walk_queue(caps).0
     }
 
     fn walk_queue(&self, caps: &Caps) -> (SessionCounts, Vec<SessionId>) {
-        let mut census = SessionCounts::empty(caps);
-        self.sessions.values().for_each(|session| census.count(caps, session));
+        let mut counts = SessionCounts::empty(caps);
+        self.sessions.values().for_each(|session| counts.count(caps, session));
         let mut next = Vec::new();
         let mut taken: BTreeSet<&str> = BTreeSet::new();
         for session in self.queue() {
@@ -64,13 +64,13 @@ impl World {
                 continue;
             }
             let name = session.spec.name.as_deref();
-            if admission::over(caps, &census, name).is_none() {
-                census.add(caps, name);
+            if admission::exceeded_limit(caps, &counts, name).is_none() {
+                counts.add(caps, name);
                 next.push(session.id.clone());
             } else {
-                census.wait();
+                counts.wait();
             }
         }
-        (census, next)
+        (counts, next)
     }
 }

@@ -1,5 +1,4 @@
-//! Launching a session again: only after its previous launch was cleaned up, and once for all
-//! callers.
+//! Launches a session again, after its previous launch was cleaned up, once for all callers.
 //!
 //! ```text
 //!  ID ── Cleaned ── relaunch ──> ID_2 ── Cleaned ── relaunch ──> ID_3 …
@@ -42,9 +41,9 @@ pub struct RelaunchChanges {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RelaunchBy {
     /// A user or program.
-    Person {
+    Caller {
         /// The name of the caller, for the event log.
-        who: String,
+        name: String,
         /// The session that sent the request, if one did.
         parent: Option<SessionId>,
         /// Whether it ends when the client disconnects.
@@ -137,8 +136,8 @@ impl World {
         if newest.started_by == StartedBy::User {
             return Relaunched::Refused(RelaunchRefusal::NotLaunched(newest.id.clone()));
         }
-        let by_person = matches!(how.by, RelaunchBy::Person { .. });
-        if newest.spec.agent.is_some() && by_person && !newest.is_asking() {
+        let by_caller = matches!(how.by, RelaunchBy::Caller { .. });
+        if newest.spec.agent.is_some() && by_caller && !newest.is_asking() {
             return Relaunched::Refused(RelaunchRefusal::of_agent(newest));
         }
         if let Some(answer) = not_now(newest, &how.by) {
@@ -232,8 +231,8 @@ fn next_launch(former: &Session, how: Relaunch) -> Session {
         changes.apply(&mut spec);
     }
     let restarts = match how.by {
-        RelaunchBy::Person { who, parent, tethered } => {
-            spec.asked_by = who;
+        RelaunchBy::Caller { name, parent, tethered } => {
+            spec.asked_by = name;
             spec.parent = parent;
             spec.tethered = tethered;
             Restarts::default()

@@ -1,6 +1,6 @@
 mod adopting;
 mod asking;
-mod lining_up;
+mod queue;
 mod relaunching;
 
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn reason(world: &World, number: u64) -> Option<Reason> {
 fn refused(world: &mut World, session: Session) -> AdmitError {
     match world.admit(session) {
         Err(refusal) => refusal,
-        Ok(_) => panic!("it is admitted"),
+        Ok(_) => panic!("the session is admitted"),
     }
 }
 
@@ -104,14 +104,14 @@ fn children_end_with_their_parent_down_to_the_last() {
     for number in 1..=4 {
         run(&mut world, number);
     }
-    // By itself.
+    // The parent ends by itself.
     let effects = end(&mut world, 1);
     for number in [2, 3] {
         assert!(effects.contains(&(id(number), Effect::Stop { grace: GRACE })), "{number}");
         assert_eq!(reason(&world, number), Some(Reason::ParentEnded));
     }
     assert!(!world.get(&id(4)).unwrap().is_stop_wanted());
-    // Whatever happens to it later: they know.
+    // Later events of the parent do not affect its children again.
     assert_eq!(world.step(&id(1), &Event::Recorded), [(id(1), Effect::Release)]);
 }
 
@@ -120,15 +120,15 @@ fn a_stop_reaches_the_children_with_no_more_grace() {
     let mut world = world([named(1, None, None), named(2, None, Some(1))]);
     run(&mut world, 1);
     run(&mut world, 2);
-    let told = |effects: Effects, grace| {
+    let stops_child = |effects: Effects, grace| {
         effects.contains(&(id(2), Effect::Stop { grace: Duration::from_secs(grace) }))
     };
     assert!(
-        told(world.step(&id(1), &stop(Some(Duration::from_secs(60)))), 10),
-        "no more than its own"
+        stops_child(world.step(&id(1), &stop(Some(Duration::from_secs(60)))), 10),
+        "no more than its own grace"
     );
-    assert!(told(world.step(&id(1), &stop(Some(Duration::from_secs(3)))), 3));
-    assert!(!told(world.step(&id(1), &stop(Some(Duration::from_secs(9)))), 9));
+    assert!(stops_child(world.step(&id(1), &stop(Some(Duration::from_secs(3)))), 3));
+    assert!(!stops_child(world.step(&id(1), &stop(Some(Duration::from_secs(9)))), 9));
     assert_eq!(reason(&world, 2), Some(Reason::ParentEnded));
 }
 
@@ -151,7 +151,7 @@ fn children_whose_parent_has_ended_are_stopped_when_they_are_restored() {
     run(&mut before, 2);
     let child = row(&before, 2);
     drop(end(&mut before, 1));
-    // The child's row is older than its parent's end; or its parent's is gone.
+    // The child's row is older than its parent's end, or its parent has no row any more.
     for rows in [vec![row(&before, 1), child.clone()], vec![child]] {
         let mut world = World::default();
         let effects = world.restore(rows);
@@ -164,7 +164,7 @@ fn children_whose_parent_has_ended_are_stopped_when_they_are_restored() {
     }
 }
 
-/// A wish that came with the restart says nothing about what the former daemon granted.
+/// A stop that the restart caused does not prove that the earlier daemon granted nothing.
 #[test]
 fn a_restored_child_may_have_run_though_its_parent_has_ended() {
     let mut before = world([named(1, None, None), named(2, None, Some(1))]);
@@ -187,7 +187,7 @@ fn only_a_cleaned_and_recorded_session_is_removed() {
     drop(world.step(&id(1), &Event::Recorded));
     assert_eq!(world.remove(&id(1)).map(|session| session.id), Ok(id(1)));
     assert!(world.find("ada").is_err() && world.sessions().len() == 0);
-    assert_eq!(world.step(&id(1), &stop(None)), [], "nobody");
+    assert_eq!(world.step(&id(1), &stop(None)), [], "missing");
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn a_session_is_found_by_id_name_and_prefix() {
     let candidates = vec![one.clone(), two.clone()];
     let ambiguous = world.find(prefix).unwrap_err();
     assert_eq!(ambiguous, FindError::Ambiguous { reference: prefix.into(), candidates });
-    assert_eq!(ambiguous.to_string(), format!("{prefix:?} may be {one} or {two}"));
-    // Two had the name, none lives: the latest.
+    assert_eq!(ambiguous.to_string(), format!("{prefix:?} is ambiguous: it may be {one} or {two}"));
+    // Two sessions had the name and none is live, so the latest is found.
     drop(end(&mut world, 1));
     drop(world.admit(named(3, Some("ada"), None)));
     drop(end(&mut world, 3));
@@ -216,8 +216,8 @@ fn a_failed_lookup_suggests_similar_names() {
     let message = |reference: &str| world.find(reference).unwrap_err().to_string();
     assert_eq!(message("reviwer"), "there is no session \"reviwer\"; did you mean reviewer?");
     assert_eq!(message("somebody"), "there is no session \"somebody\"");
-    for nobody in ["", "y", "ü"] {
-        assert_eq!(message(nobody), format!("there is no session {nobody:?}"));
+    for missing in ["", "y", "ü"] {
+        assert_eq!(message(missing), format!("there is no session {missing:?}"));
     }
     let mut slip = id(1).as_str().to_owned();
     slip.replace_range(3..4, "z");

@@ -1,103 +1,105 @@
-//! What can happen next around one session: who moves, and whether it is due anyway, a choice, or
-//! trouble.
+//! What can happen next around one session, and whether it is due, a choice, or a fault.
 
 use kennel_core::Session;
 use kennel_types::{Phase, Readiness};
 
-use crate::plot::{Agent, EndPen, Found, Keeper, Message, Order, Plot, Thing, Told, Tree, Truth};
+use crate::model::{
+    ActualExit, Agent, EndPen, Found, Keeper, KeeperOutcome, Message, Order, OwedItem,
+    SessionModel, WorktreeState,
+};
 
-/// One move.
+/// One action of a process, or one fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// A message reaches the core.
     Deliver(Message),
-    /// The same, and it will come again.
+    /// A message reaches the core, and will be delivered again.
     DeliverTwice(Message),
     /// The register writes the next row.
     Write,
-    /// It can't.
+    /// The register can't write the row.
     FailWrite,
     /// The daemon sends its request to the yard.
-    AskYard,
+    RequestKeeper,
     /// The yard forks a keeper.
     Fork,
-    /// It can't.
+    /// The yard can't fork a keeper.
     FailFork,
-    /// The keeper takes an order.
+    /// The keeper carries out an order.
     Obey(Order),
-    /// The same, and it will come again.
+    /// The keeper carries out an order, which will arrive again.
     ObeyTwice(Order),
-    /// The keeper can't make the process, or that can't become the program.
+    /// The keeper can't create the process, or the process can't execute the program.
     FailLaunch(Order),
     /// The agent exits by itself.
     AgentExits { leftover: bool },
-    /// The agent ends, since the keeper ends it.
+    /// The agent ends because the keeper ends it.
     AgentEnds,
     /// The keeper sees the pen empty.
     TreeGone,
-    /// The keeper ends a launch that nobody grants.
+    /// The keeper ends a launch that was not granted in time.
     GiveUp,
-    /// No daemon came back.
+    /// No daemon connected within the lease.
     LeaseOver,
-    /// The keeper leaves without being let go: there is no daemon, and the disk has its outcome.
+    /// The keeper exits without a release: there is no daemon, and its outcome is on disk.
     Leave,
-    /// Somebody kills the keeper.
+    /// The keeper is killed.
     KillKeeper,
-    /// A process behind a gate that nobody holds dies.
-    GateShuts,
-    /// The yard ends what fell to it.
-    YardEnds,
-    /// The daemon ends a pen: it kills the keeper.
+    /// A process behind a gate exits because its keeper is dead.
+    GateCloses,
+    /// The yard ends orphans.
+    YardEndsOrphans,
+    /// The daemon begins to end a pen: it kills the keeper.
     KillSilentKeeper,
-    /// Then it looks.
-    LookAtPen,
-    /// Or fails to.
-    FailToLook,
-    /// Or finds somebody who does not die.
+    /// The daemon inspects the pen.
+    InspectPen,
+    /// The daemon can't inspect the pen.
+    FailInspectPen,
+    /// The daemon finds a process that it can't end.
     FindSurvivor,
-    /// The daemon probes.
+    /// The daemon probes the launch.
     Probe,
-    /// Or fails to.
+    /// The probe fails.
     FailProbe,
-    /// Or gets no answer.
-    HearNothing,
-    /// What is owed is removed.
-    CleanUp(Thing),
-    /// Or not.
-    FailCleanUp(Thing),
-    /// Or has something of value.
+    /// The probe gets no answer.
+    ProbeTimesOut,
+    /// An owed resource is removed.
+    CleanUp(OwedItem),
+    /// An owed resource can't be removed.
+    FailCleanUp(OwedItem),
+    /// The worktree contains work and is kept.
     Keep,
-    /// The worktree is made.
+    /// The worktree is created.
     Make,
-    /// Or only a part of it.
+    /// Only a part of the worktree is created.
     FailMake,
-    /// A sign is seen.
-    SeeReady,
-    /// The agent says so.
+    /// The daemon sees the sign of readiness.
+    BecomeReady,
+    /// The agent reports that it is ready.
     ReportReady,
-    /// The time is over.
+    /// The readiness timeout expires.
     Overdue,
-    /// Its turn has come.
-    CallUp,
-    /// The time for another try.
+    /// The session may leave the queue.
+    LeaveQueue,
+    /// The retry timer fires.
     Retry,
-    /// The keeper, though alive, does not answer.
-    FindSilent,
-    /// A client asks for the end.
+    /// The keeper is alive but does not answer.
+    KeeperHangs,
+    /// A client requests a stop.
     Stop,
-    /// A person gives it up.
+    /// A user gives up the session.
     Forget,
 }
 
-/// What a move means for fairness.
+/// Whether an action must happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It happens sooner or later.
+    /// It happens eventually.
     Due,
     /// It may happen.
     Choice,
-    /// It should not happen, and can.
-    Trouble,
+    /// It is a fault.
+    Fault,
 }
 
 impl Action {
@@ -108,53 +110,53 @@ impl Action {
             | Self::Forget
             | Self::LeaseOver
             | Self::Keep
-            | Self::SeeReady
+            | Self::BecomeReady
             | Self::ReportReady
             | Self::Overdue
-            | Self::CallUp => Kind::Choice,
-            Self::GiveUp if linked => Kind::Trouble,
+            | Self::LeaveQueue => Kind::Choice,
+            Self::GiveUp if linked => Kind::Fault,
             Self::DeliverTwice(_)
             | Self::FailWrite
             | Self::FailFork
             | Self::ObeyTwice(_)
             | Self::FailLaunch(_)
             | Self::KillKeeper
-            | Self::FailToLook
+            | Self::FailInspectPen
             | Self::FindSurvivor
             | Self::FailProbe
-            | Self::HearNothing
+            | Self::ProbeTimesOut
             | Self::FailCleanUp(_)
             | Self::FailMake
-            | Self::FindSilent => Kind::Trouble,
+            | Self::KeeperHangs => Kind::Fault,
             _ => Kind::Due,
         }
     }
 }
 
-/// What holds for a whole run.
+/// Properties of the host for a whole exploration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting {
-    /// Whether the yard lives: without it nobody catches orphans, and a pen can't be seen empty.
+    /// Whether the yard lives: without it no process reaps orphans, and no pen is seen empty.
     pub(crate) yard: bool,
-    /// Whether a pidfd tells the status to those who are not the parent.
-    pub(crate) kernel_tells: bool,
-    /// Whether what is due around one session comes in its usual order: then only how sessions
-    /// interleave is explored.
+    /// Whether a pidfd reports the exit status to processes other than the parent.
+    pub(crate) kernel_reports: bool,
+    /// Whether the due actions around one session happen in their usual order. Then only the
+    /// interleaving of sessions is explored.
     pub(crate) orderly: bool,
 }
 
-impl Plot {
-    /// All that can happen here now, what is due first.
+impl SessionModel {
+    /// Returns all possible actions, those that are due first.
     pub(crate) fn actions(&self, setting: Setting, session: Option<&Session>) -> Vec<Action> {
         let mut actions = Vec::new();
-        for message in self.hands.inbox.all() {
+        for message in self.work.inbox.all() {
             actions.push(Action::Deliver(*message));
-            // The register answers once.
+            // The register sends each answer once.
             if !matches!(message, Message::Recorded | Message::RecordFailed) {
                 actions.push(Action::DeliverTwice(*message));
             }
         }
-        if !self.hands.writes.is_empty() {
+        if !self.work.writes.is_empty() {
             actions.extend([Action::Write, Action::FailWrite]);
         }
         self.keeper_actions(&mut actions);
@@ -166,16 +168,16 @@ impl Plot {
     fn keeper_actions(&self, actions: &mut Vec<Action>) {
         match self.keeper {
             Keeper::Requested => actions.extend([Action::Fork, Action::FailFork]),
-            Keeper::Waiting => actions.extend((!self.hands.linked).then_some(Action::GiveUp)),
+            Keeper::Waiting => actions.extend((!self.work.linked).then_some(Action::GiveUp)),
             Keeper::Gated => actions.push(Action::GiveUp),
             Keeper::Running => {
                 let exits = [false, true].map(|leftover| Action::AgentExits { leftover });
                 actions.extend(exits);
-                actions.extend((!self.hands.linked).then_some(Action::LeaseOver));
+                actions.extend((!self.work.linked).then_some(Action::LeaseOver));
             }
             Keeper::Ending { .. } if self.agent == Agent::Alive => actions.push(Action::AgentEnds),
             Keeper::Exited | Keeper::Ending { .. } => actions.push(Action::TreeGone),
-            Keeper::Over => actions.extend((!self.hands.linked).then_some(Action::Leave)),
+            Keeper::Over => actions.extend((!self.work.linked).then_some(Action::Leave)),
             Keeper::None | Keeper::Dead | Keeper::Left => {}
         }
         if self.keeper.is_alive() {
@@ -189,8 +191,8 @@ impl Plot {
                 }
             }
             actions.push(Action::KillKeeper);
-            if self.hands.linked {
-                actions.push(Action::FindSilent);
+            if self.work.linked {
+                actions.push(Action::KeeperHangs);
             }
         }
     }
@@ -200,10 +202,10 @@ impl Plot {
             return;
         }
         if self.agent == Agent::Gated {
-            actions.push(Action::GateShuts);
+            actions.push(Action::GateCloses);
         }
         if setting.yard && (self.agent == Agent::Alive || self.leftover) {
-            actions.push(Action::YardEnds);
+            actions.push(Action::YardEndsOrphans);
         }
     }
 
@@ -213,56 +215,56 @@ impl Plot {
         session: Option<&Session>,
         actions: &mut Vec<Action>,
     ) {
-        let hands = &self.hands;
-        if hands.start_keeper {
-            actions.push(Action::AskYard);
+        let work = &self.work;
+        if work.start_keeper {
+            actions.push(Action::RequestKeeper);
         }
-        // Until the yard has answered, nobody can say that no keeper will be.
-        let asked = hands.start_keeper || self.keeper == Keeper::Requested;
-        match hands.end_pen {
-            Some(EndPen::Asked) if !asked => actions.push(Action::KillSilentKeeper),
+        // Until the yard has answered, a keeper may still be started.
+        let requested = work.start_keeper || self.keeper == Keeper::Requested;
+        match work.end_pen {
+            Some(EndPen::Requested) if !requested => actions.push(Action::KillSilentKeeper),
             Some(EndPen::KeeperKilled) => {
                 let seen = self.pen_is_empty() || !setting.yard;
-                actions.extend(seen.then_some(Action::LookAtPen));
-                actions.extend([Action::FailToLook, Action::FindSurvivor]);
+                actions.extend(seen.then_some(Action::InspectPen));
+                actions.extend([Action::FailInspectPen, Action::FindSurvivor]);
             }
-            Some(EndPen::Asked) | None => {}
+            Some(EndPen::Requested) | None => {}
         }
-        if hands.probe {
+        if work.probe {
             actions.extend([Action::Probe, Action::FailProbe]);
-            actions.extend(self.keeper.is_alive().then_some(Action::HearNothing));
+            actions.extend(self.keeper.is_alive().then_some(Action::ProbeTimesOut));
         }
-        for thing in hands.clean_up.all() {
-            actions.extend([Action::CleanUp(*thing), Action::FailCleanUp(*thing)]);
-            let whole = *thing == Thing::Worktree && self.tree == Tree::There;
+        for item in work.clean_up.all() {
+            actions.extend([Action::CleanUp(*item), Action::FailCleanUp(*item)]);
+            let whole = *item == OwedItem::Worktree && self.worktree == WorktreeState::There;
             actions.extend(whole.then_some(Action::Keep));
         }
-        if hands.make {
+        if work.make {
             actions.extend([Action::Make, Action::FailMake]);
         }
         if let Some(session) = session {
             self.ready_actions(session, actions);
             actions.push(Action::Stop);
-            actions.extend((session.phase == Phase::Queued).then_some(Action::CallUp));
+            actions.extend((session.phase == Phase::Queued).then_some(Action::LeaveQueue));
             actions.extend((session.phase == Phase::Lost).then_some(Action::Forget));
         }
-        if hands.timer {
+        if work.timer {
             actions.push(Action::Retry);
         }
     }
 
-    /// What was seen or told is on its way for as long as it likes.
+    /// A sign or report of readiness may be delayed for any time.
     fn ready_actions(&self, session: &Session, actions: &mut Vec<Action>) {
-        if self.hands.awaiting {
+        if self.work.awaiting {
             let seen = session.spec.ready != Readiness::Report;
-            actions.extend(seen.then_some(Action::SeeReady));
+            actions.extend(seen.then_some(Action::BecomeReady));
             actions.push(Action::Overdue);
         }
         let reports = session.spec.ready == Readiness::Report && self.agent == Agent::Alive;
         actions.extend(reports.then_some(Action::ReportReady));
     }
 
-    /// Makes a move. What reaches the core comes back.
+    /// Carries out an action. Returns the message that reaches the core, if any.
     pub(crate) fn act(
         &mut self,
         action: Action,
@@ -270,107 +272,107 @@ impl Plot {
     ) -> Result<Option<Message>, String> {
         match action {
             Action::Deliver(message) => {
-                self.hands.inbox.take(message);
+                self.work.inbox.take(message);
                 return Ok(Some(message));
             }
             Action::DeliverTwice(message) => return Ok(Some(message)),
             Action::Write => self.write(),
             Action::FailWrite => {
-                self.hands.writes.remove(0);
-                self.hands.inbox.put(Message::RecordFailed);
+                self.work.writes.remove(0);
+                self.work.inbox.put(Message::RecordFailed);
             }
-            Action::CleanUp(thing) => {
-                self.hands.clean_up.take(thing);
-                match thing {
-                    Thing::Files => self.files = false,
-                    Thing::Worktree => self.tree = Tree::None,
+            Action::CleanUp(item) => {
+                self.work.clean_up.take(item);
+                match item {
+                    OwedItem::Files => self.files = false,
+                    OwedItem::Worktree => self.worktree = WorktreeState::None,
                 }
-                self.hands.inbox.put(Message::CleanedUp(thing));
+                self.work.inbox.put(Message::CleanedUp(item));
             }
-            Action::FailCleanUp(thing) => {
-                self.hands.clean_up.take(thing);
-                self.hands.inbox.put(Message::CleanUpFailed(thing));
+            Action::FailCleanUp(item) => {
+                self.work.clean_up.take(item);
+                self.work.inbox.put(Message::CleanUpFailed(item));
             }
             Action::Keep => {
-                self.hands.clean_up.take(Thing::Worktree);
-                self.tree = Tree::Kept;
-                self.hands.inbox.put(Message::Kept);
+                self.work.clean_up.take(OwedItem::Worktree);
+                self.worktree = WorktreeState::Kept;
+                self.work.inbox.put(Message::Kept);
             }
             Action::Make | Action::FailMake => {
-                self.hands.make = false;
+                self.work.make = false;
                 let done = action == Action::Make;
-                self.tree = if done { Tree::There } else { Tree::Half };
-                self.hands.inbox.put(if done { Message::Made } else { Message::MakeFailed });
+                self.worktree = if done { WorktreeState::There } else { WorktreeState::Half };
+                self.work.inbox.put(if done { Message::Made } else { Message::MakeFailed });
             }
-            Action::SeeReady => self.hands.inbox.put(Message::Ready),
-            Action::ReportReady => self.hands.inbox.put(Message::Reported),
-            Action::Overdue => self.hands.inbox.put(Message::Overdue),
-            Action::AskYard => {
-                self.hands.start_keeper = false;
+            Action::BecomeReady => self.work.inbox.put(Message::Ready),
+            Action::ReportReady => self.work.inbox.put(Message::Reported),
+            Action::Overdue => self.work.inbox.put(Message::Overdue),
+            Action::RequestKeeper => {
+                self.work.start_keeper = false;
                 self.files = true;
                 self.keeper = Keeper::Requested;
             }
-            Action::FindSilent => self.say(Message::KeeperLost),
-            Action::Probe | Action::FailProbe | Action::HearNothing => {
-                self.hands.probe = false;
+            Action::KeeperHangs => self.send(Message::KeeperLost),
+            Action::Probe | Action::FailProbe | Action::ProbeTimesOut => {
+                self.work.probe = false;
                 let found = match action {
-                    Action::Probe => self.look(),
+                    Action::Probe => self.probe(),
                     Action::FailProbe => Found::Failed,
                     _ => Found::Silent,
                 };
-                self.hands.inbox.put(Message::Found(found));
+                self.work.inbox.put(Message::Found(found));
             }
             Action::KillSilentKeeper
-            | Action::LookAtPen
-            | Action::FailToLook
+            | Action::InspectPen
+            | Action::FailInspectPen
             | Action::FindSurvivor => {
                 self.end_pen(action, setting);
             }
-            Action::Stop | Action::Forget | Action::Retry | Action::CallUp => {}
+            Action::Stop | Action::Forget | Action::Retry | Action::LeaveQueue => {}
             _ => self.keeper_moves(action)?,
         }
         Ok(None)
     }
 
     fn write(&mut self) {
-        let row = self.hands.writes.remove(0);
+        let row = self.work.writes.remove(0);
         self.synced = Some(row.clone());
-        self.hands.inbox.put(Message::Recorded);
-        self.row = Some(self.hands.write_after.take().unwrap_or(row));
+        self.work.inbox.put(Message::Recorded);
+        self.row = Some(self.work.write_after.take().unwrap_or(row));
     }
 
     fn end_pen(&mut self, action: Action, setting: Setting) {
         if action == Action::KillSilentKeeper {
-            self.hands.end_pen = Some(EndPen::KeeperKilled);
+            self.work.end_pen = Some(EndPen::KeeperKilled);
             if self.keeper.is_alive() {
                 self.kill_keeper();
             }
             return;
         }
-        self.hands.end_pen = None;
-        let known = self.hands.pidfd
-            || self.row.as_ref().is_some_and(|row| row.0.launch.identity.is_some());
+        self.work.end_pen = None;
+        let known =
+            self.work.pidfd || self.row.as_ref().is_some_and(|row| row.0.launch.identity.is_some());
         let message = match action {
-            Action::LookAtPen if setting.yard => {
-                let exit = self.exit().filter(|_| self.hands.pidfd && setting.kernel_tells);
-                // The keeper may have come to its end before it was killed.
-                let told = self.outcome.map(|told| told.exit);
-                Message::PenEmpty(told.or(exit.map(Some)))
+            Action::InspectPen if setting.yard => {
+                let exit = self.exit().filter(|_| self.work.pidfd && setting.kernel_reports);
+                // The keeper may have written its outcome before it was killed.
+                let known = self.outcome.map(|outcome| outcome.exit);
+                Message::PenEmpty(known.or(exit.map(Some)))
             }
-            Action::LookAtPen => {
+            Action::InspectPen => {
                 if known && self.agent == Agent::Alive {
-                    self.agent = Agent::Dead(Truth::Kill);
+                    self.agent = Agent::Dead(ActualExit::Kill);
                 }
                 Message::PenUnobservable
             }
-            Action::FailToLook => Message::PenFailed,
+            Action::FailInspectPen => Message::PenFailed,
             _ => Message::PenStillAlive,
         };
-        self.hands.inbox.put(message);
+        self.work.inbox.put(message);
     }
 
-    /// What a probe finds. It leaves a connection if somebody is there.
-    fn look(&mut self) -> Found {
+    /// Returns what a probe finds. Connects to the keeper if it is alive.
+    fn probe(&mut self) -> Found {
         let found = match self.keeper {
             _ if self.outcome.is_some() => Found::Over(self.outcome.unwrap()),
             _ if self.history.rebooted => Found::Rebooted,
@@ -382,8 +384,8 @@ impl Plot {
             Keeper::Over | Keeper::None | Keeper::Dead | Keeper::Left => Found::NoKeeper,
         };
         if self.keeper.is_alive() {
-            self.hands.linked = true;
-            self.hands.pidfd = !matches!(self.keeper, Keeper::Waiting | Keeper::Over);
+            self.work.linked = true;
+            self.work.pidfd = !matches!(self.keeper, Keeper::Waiting | Keeper::Over);
         }
         found
     }
@@ -397,13 +399,13 @@ impl Plot {
     /// The keeper's end of the connection closes.
     pub(crate) fn hang_up(&mut self) {
         self.orders.clear();
-        self.say(Message::KeeperLost);
-        self.hands.linked = false;
+        self.send(Message::KeeperLost);
+        self.work.linked = false;
     }
 
-    pub(crate) fn over(&mut self, told: Told) {
+    pub(crate) fn over(&mut self, outcome: KeeperOutcome) {
         self.keeper = Keeper::Over;
-        self.outcome = Some(told);
-        self.say(Message::Gone(told));
+        self.outcome = Some(outcome);
+        self.send(Message::Gone(outcome));
     }
 }

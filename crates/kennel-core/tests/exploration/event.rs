@@ -1,4 +1,4 @@
-//! Messages as events.
+//! Converts messages to events.
 
 use kennel_types::LaunchFailure;
 use std::time::Duration;
@@ -6,38 +6,38 @@ use std::time::Duration;
 use kennel_core::{Event, PenEnd, Probe, StopIntent};
 use kennel_types::{AgentReport, Exit, OwedKind, Reason, Survivor};
 
-use crate::alone::worktree;
-use crate::plot::{Found, Message, Thing, Told, Truth};
+use crate::model::{ActualExit, Found, KeeperOutcome, Message, OwedItem};
+use crate::single::worktree;
 
-/// What an exit is on record, if it is known.
-pub(crate) fn exit(truth: Truth) -> Exit {
+/// Returns the exit to record.
+pub(crate) fn exit(actual: ActualExit) -> Exit {
     let signal = |signal| Exit::Signal { signal, core: false, oom: false };
-    match truth {
-        Truth::Code => Exit::Code { code: 1 },
-        Truth::Term => signal(15),
-        Truth::Kill => signal(9),
-        Truth::Reboot => Exit::Unknown { why: "nobody can know".into() },
+    match actual {
+        ActualExit::Code => Exit::Code { code: 1 },
+        ActualExit::Term => signal(15),
+        ActualExit::Kill => signal(9),
+        ActualExit::Reboot => Exit::Unknown { why: "lost in the restart of the machine".into() },
     }
 }
 
-/// The stops that clients ask for, one after another.
+/// Returns the stop that a client requests.
 pub(crate) fn stop(number: u8) -> Event {
     let by = format!("client {number}");
     let grace = (number > 0).then_some(Duration::ZERO);
     Event::StopAsked(StopIntent { grace, reason: Reason::Stopped { by } })
 }
 
-fn reason(told: Told) -> Option<Reason> {
-    if told.failed {
+fn reason(outcome: KeeperOutcome) -> Option<Reason> {
+    if outcome.failed {
         return Some(Reason::Failed { code: LaunchFailure::Exec, why: "no such program".into() });
     }
-    told.lease_over.then_some(Reason::LeaseOver)
+    outcome.lease_over.then_some(Reason::LeaseOver)
 }
 
-fn told(told: Told) -> Event {
-    match reason(told) {
+fn gone(outcome: KeeperOutcome) -> Event {
+    match reason(outcome) {
         Some(Reason::Failed { code, why }) => Event::LaunchFailed { code, why },
-        reason => Event::Gone { exit: told.exit.map_or(Exit::NeverRan, exit), reason },
+        reason => Event::Gone { exit: outcome.exit.map_or(Exit::NeverRan, exit), reason },
     }
 }
 
@@ -49,8 +49,8 @@ fn probe(found: Found) -> Probe {
         Found::Running { ending, exit: ended } => {
             Probe::Running { identity, pid, pen, ending, exit: ended.map(exit) }
         }
-        Found::Over(told) => {
-            Probe::Over { exit: told.exit.map_or(Exit::NeverRan, exit), reason: reason(told) }
+        Found::Over(outcome) => {
+            Probe::Over { exit: outcome.exit.map_or(Exit::NeverRan, exit), reason: reason(outcome) }
         }
         Found::NoKeeper => Probe::NoKeeper,
         Found::Silent => Probe::Silent,
@@ -59,10 +59,10 @@ fn probe(found: Found) -> Probe {
     }
 }
 
-fn owed(thing: Thing) -> OwedKind {
-    match thing {
-        Thing::Files => OwedKind::RuntimeFiles,
-        Thing::Worktree => worktree(),
+fn owed(item: OwedItem) -> OwedKind {
+    match item {
+        OwedItem::Files => OwedKind::RuntimeFiles,
+        OwedItem::Worktree => worktree(),
     }
 }
 
@@ -74,13 +74,13 @@ impl From<Message> for Event {
             Message::NotForked => Self::KeeperNotStarted { why: why() },
             Message::Born => Self::Born { identity: "an identity".into(), pid: 42, pen: None },
             Message::Opened => Self::Opened,
-            Message::Exited(truth) => Self::Exited { exit: exit(truth) },
-            Message::Gone(outcome) => told(outcome),
+            Message::Exited(actual) => Self::Exited { exit: exit(actual) },
+            Message::Gone(outcome) => gone(outcome),
             Message::KeeperLost => Self::KeeperLost,
             Message::Recorded => Self::Recorded,
             Message::RecordFailed => Self::RecordFailed { why: why() },
-            Message::PenEmpty(told) => {
-                let exit = told.map(|truth| truth.map_or(Exit::NeverRan, exit));
+            Message::PenEmpty(known) => {
+                let exit = known.map(|actual| actual.map_or(Exit::NeverRan, exit));
                 Self::PenEnded(PenEnd::Empty { exit })
             }
             Message::PenStillAlive => {
@@ -90,8 +90,8 @@ impl From<Message> for Event {
             Message::PenUnobservable => Self::PenEnded(PenEnd::Unobservable { why: why() }),
             Message::PenFailed => Self::PenEnded(PenEnd::Failed { why: why() }),
             Message::Found(found) => Self::Probed(probe(found)),
-            Message::CleanedUp(thing) => Self::CleanedUp { what: owed(thing) },
-            Message::CleanUpFailed(thing) => Self::CleanUpFailed { what: owed(thing), why: why() },
+            Message::CleanedUp(item) => Self::CleanedUp { what: owed(item) },
+            Message::CleanUpFailed(item) => Self::CleanUpFailed { what: owed(item), why: why() },
             Message::Kept => Self::Kept { what: worktree(), why: "a commit".into() },
             Message::Made => Self::Made { what: worktree() },
             Message::MakeFailed => Self::MakeFailed { what: worktree(), why: why() },

@@ -1,24 +1,24 @@
-//! How yard, keeper and agent behave.
+//! The behaviour of yard, keeper and agent.
 
 use crate::action::Action;
-use crate::plot::{Agent, Keeper, Message, Order, Plot, Told, Truth};
+use crate::model::{ActualExit, Agent, Keeper, KeeperOutcome, Message, Order, SessionModel};
 
-const NEVER_RAN: Told = Told { exit: None, failed: false, lease_over: false };
+const NEVER_RAN: KeeperOutcome = KeeperOutcome { exit: None, failed: false, lease_over: false };
 
-impl Plot {
+impl SessionModel {
     pub(crate) fn keeper_moves(&mut self, action: Action) -> Result<(), String> {
         match action {
             Action::Fork => {
                 if std::mem::replace(&mut self.history.forked, true) {
-                    return Err("7: a second keeper".into());
+                    return Err("7: a second keeper was started".into());
                 }
                 self.keeper = Keeper::Waiting;
-                self.say(Message::Hello);
+                self.send(Message::Hello);
             }
             Action::FailFork => {
                 self.keeper = Keeper::None;
-                self.say(Message::NotForked);
-                self.hands.linked = false;
+                self.send(Message::NotForked);
+                self.work.linked = false;
                 self.orders.clear();
             }
             Action::Obey(order) => {
@@ -29,22 +29,22 @@ impl Plot {
             Action::FailLaunch(order) => {
                 self.orders.take(order);
                 self.agent = Agent::None;
-                self.over(Told { failed: true, ..NEVER_RAN });
+                self.over(KeeperOutcome { failed: true, ..NEVER_RAN });
             }
             Action::AgentExits { leftover } => {
-                self.agent = Agent::Dead(Truth::Code);
+                self.agent = Agent::Dead(ActualExit::Code);
                 self.leftover = leftover;
                 self.keeper = Keeper::Exited;
-                self.say(Message::Exited(Truth::Code));
+                self.send(Message::Exited(ActualExit::Code));
             }
             Action::AgentEnds => {
-                self.agent = Agent::Dead(Truth::Term);
-                self.say(Message::Exited(Truth::Term));
+                self.agent = Agent::Dead(ActualExit::Term);
+                self.send(Message::Exited(ActualExit::Term));
             }
             Action::TreeGone => {
                 self.leftover = false;
                 let lease_over = matches!(self.keeper, Keeper::Ending { lease_over: true });
-                self.over(Told { exit: self.exit(), failed: false, lease_over });
+                self.over(KeeperOutcome { exit: self.exit(), failed: false, lease_over });
             }
             Action::GiveUp => {
                 self.agent = Agent::None;
@@ -53,10 +53,10 @@ impl Plot {
             Action::LeaseOver => self.keeper = Keeper::Ending { lease_over: true },
             Action::Leave => self.keeper = Keeper::Left,
             Action::KillKeeper => self.kill_keeper(),
-            Action::GateShuts => self.agent = Agent::None,
-            Action::YardEnds => {
+            Action::GateCloses => self.agent = Agent::None,
+            Action::YardEndsOrphans => {
                 if self.agent == Agent::Alive {
-                    self.agent = Agent::Dead(Truth::Kill);
+                    self.agent = Agent::Dead(ActualExit::Kill);
                 }
                 self.leftover = false;
             }
@@ -72,12 +72,12 @@ impl Plot {
                     return Err("1: born without a durable row".into());
                 }
                 if std::mem::replace(&mut self.history.born, true) || self.agent != Agent::None {
-                    return Err("7: a second process".into());
+                    return Err("7: a second process was started".into());
                 }
                 self.agent = Agent::Gated;
                 self.keeper = Keeper::Gated;
-                self.say(Message::Born);
-                self.hands.pidfd |= self.hands.linked;
+                self.send(Message::Born);
+                self.work.pidfd |= self.work.linked;
             }
             (Keeper::Waiting | Keeper::Gated, Order::Dismiss | Order::Stop) => {
                 self.agent = Agent::None;
@@ -87,7 +87,7 @@ impl Plot {
                 self.agent = Agent::Alive;
                 self.history.ran = true;
                 self.keeper = Keeper::Running;
-                self.say(Message::Opened);
+                self.send(Message::Opened);
             }
             (Keeper::Running | Keeper::Exited, Order::Stop) => {
                 self.keeper = Keeper::Ending { lease_over: false };
@@ -96,7 +96,7 @@ impl Plot {
                 self.keeper = Keeper::Left;
                 self.hang_up();
             }
-            // Too late, or too early, or said before: nothing. A dismissal ends no program.
+            // Too late, too early, or repeated: ignored. A dismissal ends no program.
             _ => {}
         }
         Ok(())

@@ -1,63 +1,63 @@
-//! Every interleaving of a small world around one session, around a parent and its child, and
-//! around two launches of one session: cancels, exits, deaths of keeper and daemon, restarts of the
+//! Explores every interleaving of events around one session, around a parent and its child, and
+//! around two launches of one session: stops, exits, crashes of keeper and daemon, restarts of the
 //! machine, failed effects, repeated and reordered messages. A session may have to become ready,
-//! wait in line, or for a worktree.
+//! wait in the queue, or wait for a worktree.
 //!
-//! The oracle is what must always hold (`oracle.rs`), in every state; and from every state, if
-//! nothing more goes wrong, all comes to rest as wanted. That the oracle bites is shown by cores
-//! that are broken on purpose (`doubles.rs`).
+//! The oracle (`oracle.rs`) checks the invariants in every state. It also checks that every state
+//! leads to the desired one if no more faults occur. Cores that are broken on purpose
+//! (`broken_cores.rs`) show that the oracle finds violations.
 //!
 //! ```text
 //! core under test ◄── inbox ── register (rows: written, durable)        any order, some twice
-//!       │                 ├─── keeper ── agent, and what it leaves
-//!       └── effects ──────┴──► yard, probes, clean-up, timer            any of them may fail
+//!       │                 ├─── keeper ── agent and its leftover process
+//!       └── effects ──────┴──► yard, probes, cleanup, timer             any of them may fail
 //! ```
 
 mod action;
-mod alone;
-mod doubles;
+mod adopted;
+mod broken_cores;
 mod event;
-mod family;
-mod gist;
 mod keeper;
-mod lineage;
+mod model;
 mod oracle;
-mod plot;
+mod parent_and_child;
+mod relaunches;
 mod scene;
 #[path = "../common/search.rs"]
 mod search;
-mod terminal;
+mod single;
+mod summary;
 
 use action::Setting;
-use alone::{Alone, Asked, Real};
-use family::Family;
 use kennel_core::World;
-use lineage::Lineage;
-use scene::{Budget, Mind, Scene};
+use parent_and_child::ParentAndChild;
+use relaunches::Relaunches;
+use scene::{Budget, Scene, TestDaemon};
+use single::{Real, SessionKind, SingleSession};
 
-const WHOLE: Setting = Setting { yard: true, kernel_tells: true, orderly: false };
-const OLD_KERNEL: Setting = Setting { yard: true, kernel_tells: false, orderly: false };
-const NO_YARD: Setting = Setting { yard: false, kernel_tells: false, orderly: false };
+const WHOLE: Setting = Setting { yard: true, kernel_reports: true, orderly: false };
+const OLD_KERNEL: Setting = Setting { yard: true, kernel_reports: false, orderly: false };
+const NO_YARD: Setting = Setting { yard: false, kernel_reports: false, orderly: false };
 const ORDERLY: Setting = Setting { orderly: true, ..WHOLE };
 
-fn explore<D: Mind>(mind: &D, setting: Setting, start: Scene<D::Memory>)
+fn explore<D: TestDaemon>(daemon: &D, setting: Setting, start: Scene<D::Memory>)
 where
     D::Memory: std::fmt::Debug,
 {
     let budget = start.budget;
-    match scene::explore(mind, setting, start) {
+    match scene::explore(daemon, setting, start) {
         Ok(size) => println!("{setting:?} {budget:?}: {size:?}"),
         Err(violation) => panic!("{setting:?} {budget:?}: {violation}"),
     }
 }
 
-fn explore_one(setting: Setting, trouble: u8, stops: u8) {
-    explore_kind(setting, Asked::Plain, trouble, stops);
+fn explore_one(setting: Setting, faults: u8, stops: u8) {
+    explore_kind(setting, SessionKind::Plain, faults, stops);
 }
 
-fn explore_kind(setting: Setting, asked: Asked, trouble: u8, stops: u8) {
-    let mind = Alone(Real);
-    explore(&mind, setting, alone::start(&mind, Budget::of(trouble, stops), asked));
+fn explore_kind(setting: Setting, kind: SessionKind, faults: u8, stops: u8) {
+    let daemon = SingleSession(Real);
+    explore(&daemon, setting, single::start(&daemon, Budget::of(faults, stops), kind));
 }
 
 #[test]
@@ -84,68 +84,73 @@ fn a_session_without_a_yard() {
 
 #[test]
 fn a_session_that_must_become_ready() {
-    for asked in [Asked::Port, Asked::Report] {
-        explore_kind(ORDERLY, asked, 1, 1);
-        explore_kind(ORDERLY, asked, 2, 0);
-        explore_kind(WHOLE, asked, 0, 1);
+    for kind in [SessionKind::Port, SessionKind::Report] {
+        explore_kind(ORDERLY, kind, 1, 1);
+        explore_kind(ORDERLY, kind, 2, 0);
+        explore_kind(WHOLE, kind, 0, 1);
     }
-    explore_kind(WHOLE, Asked::Port, 1, 0);
+    explore_kind(WHOLE, SessionKind::Port, 1, 0);
 }
 
 #[test]
 fn a_session_with_a_worktree() {
-    explore_kind(WHOLE, Asked::Worktree, 0, 1);
-    explore_kind(WHOLE, Asked::Worktree, 1, 0);
-    explore_kind(ORDERLY, Asked::Worktree, 2, 1);
+    explore_kind(WHOLE, SessionKind::Worktree, 0, 1);
+    explore_kind(WHOLE, SessionKind::Worktree, 1, 0);
+    explore_kind(ORDERLY, SessionKind::Worktree, 2, 1);
 }
 
 #[test]
 fn a_queued_session() {
-    explore_kind(WHOLE, Asked::Queued, 0, 1);
-    explore_kind(WHOLE, Asked::Queued, 1, 0);
-    explore_kind(ORDERLY, Asked::Queued, 2, 1);
-    explore_kind(ORDERLY, Asked::QueuedWorktree, 1, 1);
+    explore_kind(WHOLE, SessionKind::Queued, 0, 1);
+    explore_kind(WHOLE, SessionKind::Queued, 1, 0);
+    explore_kind(ORDERLY, SessionKind::Queued, 2, 1);
+    explore_kind(ORDERLY, SessionKind::QueuedWorktree, 1, 1);
 }
 
-/// Two clients resume it, at any moment.
+/// Two clients resume the session, at any moment.
 #[test]
 fn a_session_that_is_launched_again() {
-    explore_lineage(0, 1);
-    explore_lineage(1, 0);
+    explore_relaunches(0, 1);
+    explore_relaunches(1, 0);
 }
 
-fn explore_lineage(trouble: u8, stops: u8) {
-    let lineage = Lineage::new(lineage::relaunch);
-    let budget = Budget { trouble, stops, resumes: 2 };
-    explore(&lineage, ORDERLY, lineage.start(budget));
+fn explore_relaunches(faults: u8, stops: u8) {
+    let relaunches = Relaunches::new(relaunches::relaunch);
+    let budget = Budget { faults, stops, resumes: 2 };
+    explore(&relaunches, ORDERLY, relaunches.start(budget));
 }
 
-/// Its policy launches it again, after a pause, unless somebody wants the end.
+/// The restart policy launches the session again after a pause, unless a stop was requested.
 #[test]
 fn a_session_with_a_restart_policy() {
     explore_policy(0, 1, 3);
     explore_policy(1, 1, 2);
 }
 
-fn explore_policy(trouble: u8, stops: u8, resumes: u8) {
-    let lineage = Lineage::with_policy(lineage::restart);
-    explore(&lineage, ORDERLY, lineage.start(Budget { trouble, stops, resumes }));
+fn explore_policy(faults: u8, stops: u8, resumes: u8) {
+    let relaunches = Relaunches::with_policy(relaunches::restart);
+    explore(&relaunches, ORDERLY, relaunches.start(Budget { faults, stops, resumes }));
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn more_faults_for_sessions_that_wait() {
-    for asked in [Asked::Port, Asked::Report, Asked::Worktree, Asked::Queued, Asked::QueuedWorktree]
-    {
-        explore_kind(WHOLE, asked, 1, 1);
-        explore_kind(OLD_KERNEL, asked, 2, 0);
-        explore_kind(NO_YARD, asked, 1, 1);
+    for kind in [
+        SessionKind::Port,
+        SessionKind::Report,
+        SessionKind::Worktree,
+        SessionKind::Queued,
+        SessionKind::QueuedWorktree,
+    ] {
+        explore_kind(WHOLE, kind, 1, 1);
+        explore_kind(OLD_KERNEL, kind, 2, 0);
+        explore_kind(NO_YARD, kind, 1, 1);
     }
-    explore_lineage(1, 1);
+    explore_relaunches(1, 1);
     explore_policy(1, 1, 3);
 }
 
-/// Millions of states: run it optimized.
+/// Visits millions of states, so run it optimized.
 #[test]
 #[ignore = "takes minutes"]
 fn a_session_with_more_faults_and_stops() {
@@ -156,20 +161,20 @@ fn a_session_with_more_faults_and_stops() {
     explore_one(WHOLE, 3, 1);
 }
 
-fn explore_family(trouble: u8, stops: u8) {
-    let family = Family::new(World::step);
-    explore(&family, ORDERLY, family.start(Budget::of(trouble, stops)));
+fn explore_parent_and_child(faults: u8, stops: u8) {
+    let parent_and_child = ParentAndChild::new(World::step);
+    explore(&parent_and_child, ORDERLY, parent_and_child.start(Budget::of(faults, stops)));
 }
 
 #[test]
 fn a_parent_and_its_child() {
-    explore_family(0, 1);
-    explore_family(1, 0);
+    explore_parent_and_child(0, 1);
+    explore_parent_and_child(1, 0);
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn a_parent_and_its_child_that_are_stopped_during_faults() {
-    explore_family(0, 2);
-    explore_family(1, 1);
+    explore_parent_and_child(0, 2);
+    explore_parent_and_child(1, 1);
 }

@@ -1,4 +1,4 @@
-//! Daemon, sessions and all that is around them, as one state.
+//! The daemon, its sessions, and everything around them, as one state.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -7,50 +7,50 @@ use kennel_core::{Effect, Event, Session};
 
 use crate::action::{Action, Kind, Setting};
 use crate::event;
-use crate::gist::Fast;
+use crate::model::{Row, SessionModel};
 use crate::oracle;
-use crate::plot::{Plot, Row};
 use crate::search::{self, SearchSize, System, Violation};
+use crate::summary::FastHasher;
 
-/// What an effect is for.
+/// Effects, each with the number of its session.
 pub(crate) type Effects = Vec<(usize, Effect)>;
 
-/// A daemon's mind: the core under test, around what it has in memory.
-pub(crate) trait Mind {
+/// A daemon with the core under test.
+pub(crate) trait TestDaemon {
     type Memory: Clone;
 
-    /// A new daemon reads the register.
+    /// Starts a new daemon, which reads the register.
     fn restore(&self, rows: &[Option<Row>]) -> (Self::Memory, Effects);
     fn step(&self, memory: &mut Self::Memory, which: usize, event: &Event) -> Effects;
     fn session<'a>(&self, memory: &'a Self::Memory, which: usize) -> Option<&'a Session>;
     fn hash<H: Hasher>(&self, memory: &Self::Memory, hasher: &mut H);
 
-    /// A client asks for another launch.
+    /// Handles a client's request for another launch.
     fn resume(&self, _: &mut Self::Memory) -> Effects {
         Vec::new()
     }
 
-    /// Whether clients may mean this one.
+    /// Returns whether a client's stop may apply to this session.
     fn may_stop(&self, _: &Self::Memory, _: usize) -> bool {
         true
     }
 
-    /// What must hold between what is around sessions.
-    fn check_plots(&self, _: &[Plot]) -> Result<(), String> {
+    /// Checks what must hold between the models of sessions.
+    fn check_models(&self, _: &[SessionModel]) -> Result<(), String> {
         Ok(())
     }
 
-    /// What must hold between sessions.
+    /// Checks what must hold between sessions.
     fn check(&self, _: &Self::Memory) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// How much may still go wrong, and be asked for.
+/// How many faults and requests may still occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Budget {
-    /// Of any kind: deaths, restarts, failed effects, repeated messages.
-    pub(crate) trouble: u8,
+    /// Faults of any kind: crashes, restarts, failed effects, repeated messages.
+    pub(crate) faults: u8,
     pub(crate) stops: u8,
     pub(crate) resumes: u8,
 }
@@ -58,9 +58,9 @@ pub(crate) struct Budget {
 /// One state.
 #[derive(Debug, Clone)]
 pub(crate) struct Scene<M> {
-    /// None while there is no daemon.
+    /// `None` while there is no daemon.
     pub(crate) memory: Option<M>,
-    pub(crate) plots: Vec<Plot>,
+    pub(crate) models: Vec<SessionModel>,
     pub(crate) budget: Budget,
 }
 
@@ -75,37 +75,41 @@ pub(crate) enum Move {
 }
 
 impl<M: Clone> Scene<M> {
-    pub(crate) fn fingerprint(&self, mind: &impl Mind<Memory = M>) -> u64 {
-        let mut hasher = Fast(0);
+    pub(crate) fn fingerprint(&self, daemon: &impl TestDaemon<Memory = M>) -> u64 {
+        let mut hasher = FastHasher(0);
         self.memory.is_some().hash(&mut hasher);
         if let Some(memory) = &self.memory {
-            mind.hash(memory, &mut hasher);
+            daemon.hash(memory, &mut hasher);
         }
-        self.plots.hash(&mut hasher);
+        self.models.hash(&mut hasher);
         self.budget.hash(&mut hasher);
         hasher.finish()
     }
 
-    fn session<'a>(&'a self, mind: &impl Mind<Memory = M>, which: usize) -> Option<&'a Session> {
-        self.memory.as_ref().and_then(|memory| mind.session(memory, which))
+    fn session<'a>(
+        &'a self,
+        daemon: &impl TestDaemon<Memory = M>,
+        which: usize,
+    ) -> Option<&'a Session> {
+        self.memory.as_ref().and_then(|memory| daemon.session(memory, which))
     }
 
-    /// All moves, those that are due first.
+    /// Returns all moves, those that are due first.
     pub(crate) fn moves(
         &self,
-        mind: &impl Mind<Memory = M>,
+        daemon: &impl TestDaemon<Memory = M>,
         setting: Setting,
     ) -> Vec<(Move, Kind)> {
         let mut moves = Vec::new();
-        for (which, plot) in self.plots.iter().enumerate() {
+        for (which, model) in self.models.iter().enumerate() {
             let mut due = 0;
-            for action in plot.actions(setting, self.session(mind, which)) {
-                let kind = action.kind(plot.hands.linked);
+            for action in model.actions(setting, self.session(daemon, which)) {
+                let kind = action.kind(model.work.linked);
                 due += usize::from(kind == Kind::Due);
                 if kind == Kind::Due && due > 1 && setting.orderly {
                     continue;
                 }
-                let meant = self.memory.as_ref().is_some_and(|it| mind.may_stop(it, which));
+                let meant = self.memory.as_ref().is_some_and(|it| daemon.may_stop(it, which));
                 if action == Action::Stop && !meant {
                     continue;
                 }
@@ -118,63 +122,63 @@ impl<M: Clone> Scene<M> {
         if !memory {
             moves.push((Move::StartDaemon, Kind::Due));
         }
-        if memory && budget.trouble > 0 {
-            // What need not be durable may be written or not.
-            let lossy = self.plots.iter().any(|plot| plot.row != plot.synced);
-            moves.push((Move::KillDaemon { written: true }, Kind::Trouble));
-            moves.extend(lossy.then_some((Move::KillDaemon { written: false }, Kind::Trouble)));
+        if memory && budget.faults > 0 {
+            // A row that need not be durable may survive or not.
+            let lossy = self.models.iter().any(|model| model.row != model.synced);
+            moves.push((Move::KillDaemon { written: true }, Kind::Fault));
+            moves.extend(lossy.then_some((Move::KillDaemon { written: false }, Kind::Fault)));
         }
         if memory && budget.resumes > 0 {
             moves.push((Move::Resume, Kind::Choice));
         }
-        if budget.trouble > 0 {
-            moves.push((Move::Reboot, Kind::Trouble));
+        if budget.faults > 0 {
+            moves.push((Move::Reboot, Kind::Fault));
         }
         moves
     }
 
-    /// The state after a move.
+    /// Returns the state after a move.
     pub(crate) fn after(
         &self,
         it: Move,
-        mind: &impl Mind<Memory = M>,
+        daemon: &impl TestDaemon<Memory = M>,
         setting: Setting,
     ) -> Result<Self, String> {
         let mut next = self.clone();
         match it {
-            Move::At(which, action) => next.act(which, action, mind, setting)?,
+            Move::At(which, action) => next.act(which, action, daemon, setting)?,
             Move::Resume => {
                 next.budget.resumes -= 1;
-                let effects = next.memory.as_mut().map(|memory| mind.resume(memory));
-                next.take_up(effects.unwrap_or_default(), mind)?;
+                let effects = next.memory.as_mut().map(|memory| daemon.resume(memory));
+                next.carry_out(effects.unwrap_or_default(), daemon)?;
             }
             Move::KillDaemon { written } => {
-                next.budget.trouble -= 1;
+                next.budget.faults -= 1;
                 next.memory = None;
-                next.plots.iter_mut().for_each(|plot| plot.lose_daemon(written));
+                next.models.iter_mut().for_each(|model| model.lose_daemon(written));
             }
             Move::Reboot => {
-                next.budget.trouble -= 1;
+                next.budget.faults -= 1;
                 next.memory = None;
-                next.plots.iter_mut().for_each(Plot::reboot);
+                next.models.iter_mut().for_each(SessionModel::reboot);
             }
             Move::StartDaemon => {
-                let rows: Vec<_> = next.plots.iter().map(|plot| plot.row.clone()).collect();
-                let (memory, effects) = mind.restore(&rows);
+                let rows: Vec<_> = next.models.iter().map(|model| model.row.clone()).collect();
+                let (memory, effects) = daemon.restore(&rows);
                 next.memory = Some(memory);
-                next.take_up(effects, mind)?;
+                next.carry_out(effects, daemon)?;
             }
         }
-        for which in 0..next.plots.len() {
-            let session = next.session(mind, which);
-            if let (Some(before), Some(after)) = (self.session(mind, which), session) {
+        for which in 0..next.models.len() {
+            let session = next.session(daemon, which);
+            if let (Some(before), Some(after)) = (self.session(daemon, which), session) {
                 oracle::check_step(before, after)?;
             }
-            oracle::check(&next.plots[which], session)?;
+            oracle::check(&next.models[which], session)?;
         }
-        mind.check_plots(&next.plots)?;
+        daemon.check_models(&next.models)?;
         if let Some(memory) = &next.memory {
-            mind.check(memory)?;
+            daemon.check(memory)?;
         }
         Ok(next)
     }
@@ -183,54 +187,54 @@ impl<M: Clone> Scene<M> {
         &mut self,
         which: usize,
         action: Action,
-        mind: &impl Mind<Memory = M>,
+        daemon: &impl TestDaemon<Memory = M>,
         setting: Setting,
     ) -> Result<(), String> {
-        let plot = &mut self.plots[which];
-        let kind = action.kind(plot.hands.linked);
+        let model = &mut self.models[which];
+        let kind = action.kind(model.work.linked);
         let stops = self.budget.stops;
         self.budget = self.budget.afford(action, kind).ok_or("not affordable")?;
-        let message = plot.act(action, setting)?;
+        let message = model.act(action, setting)?;
         let event = match action {
             Action::Stop => {
-                plot.history.stop_asked = true;
-                // The last one is in a hurry.
+                model.history.stop_requested = true;
+                // The last stop has no grace.
                 Some(event::stop(u8::from(stops == 1)))
             }
-            Action::CallUp => Some(Event::TurnCame),
-            Action::Forget => Some(Event::Forgotten { by: "a person".into() }),
+            Action::LeaveQueue => Some(Event::TurnCame),
+            Action::Forget => Some(Event::Forgotten { by: "a user".into() }),
             Action::Retry => {
-                plot.hands.timer = false;
+                model.work.timer = false;
                 Some(Event::RetryDue)
             }
             _ => message.map(Event::from),
         };
         let (Some(event), Some(memory)) = (event, &mut self.memory) else { return Ok(()) };
-        let effects = mind.step(memory, which, &event);
-        self.take_up(effects, mind)
+        let effects = daemon.step(memory, which, &event);
+        self.carry_out(effects, daemon)
     }
 
-    pub(crate) fn take_up(
+    pub(crate) fn carry_out(
         &mut self,
         effects: Effects,
-        mind: &impl Mind<Memory = M>,
+        daemon: &impl TestDaemon<Memory = M>,
     ) -> Result<(), String> {
         for (which, effect) in effects {
-            let session = self.memory.as_ref().and_then(|memory| mind.session(memory, which));
-            let session = session.ok_or("2: an effect for nobody")?;
-            self.plots[which].take_up(&effect, session)?;
+            let session = self.memory.as_ref().and_then(|memory| daemon.session(memory, which));
+            let session = session.ok_or("2: an effect for an unknown session")?;
+            self.models[which].carry_out(&effect, session)?;
         }
         Ok(())
     }
 
-    /// Whether it is good that nothing is due.
+    /// Checks a state in which nothing is due.
     pub(crate) fn is_settled(
         &self,
-        mind: &impl Mind<Memory = M>,
+        daemon: &impl TestDaemon<Memory = M>,
         setting: Setting,
     ) -> Result<(), String> {
-        for (which, plot) in self.plots.iter().enumerate() {
-            oracle::is_settled(plot, self.session(mind, which), setting)?;
+        for (which, model) in self.models.iter().enumerate() {
+            oracle::is_settled(model, self.session(daemon, which), setting)?;
         }
         Ok(())
     }
@@ -238,11 +242,11 @@ impl<M: Clone> Scene<M> {
 
 /// The core under test in a setting, for the search.
 struct Exploration<'a, D> {
-    mind: &'a D,
+    daemon: &'a D,
     setting: Setting,
 }
 
-impl<D: Mind> System for Exploration<'_, D>
+impl<D: TestDaemon> System for Exploration<'_, D>
 where
     D::Memory: Debug,
 {
@@ -250,38 +254,38 @@ where
     type Move = Move;
 
     fn fingerprint(&self, scene: &Self::State) -> u64 {
-        scene.fingerprint(self.mind)
+        scene.fingerprint(self.daemon)
     }
 
     fn moves(&self, scene: &Self::State) -> Vec<(Move, bool)> {
-        let moves = scene.moves(self.mind, self.setting).into_iter();
+        let moves = scene.moves(self.daemon, self.setting).into_iter();
         moves.map(|(it, kind)| (it, kind == Kind::Due)).collect()
     }
 
     fn after(&self, scene: &Self::State, it: Move) -> Result<Self::State, String> {
-        scene.after(it, self.mind, self.setting)
+        scene.after(it, self.daemon, self.setting)
     }
 
     fn check_settled(&self, scene: &Self::State) -> Result<(), String> {
-        scene.is_settled(self.mind, self.setting)
+        scene.is_settled(self.daemon, self.setting)
     }
 }
 
-/// Visits every state that can be reached from this one.
-pub(crate) fn explore<D: Mind>(
-    mind: &D,
+/// Visits every state that can be reached from `start`.
+pub(crate) fn explore<D: TestDaemon>(
+    daemon: &D,
     setting: Setting,
     start: Scene<D::Memory>,
 ) -> Result<SearchSize, Violation<Move>>
 where
     D::Memory: Debug,
 {
-    search::explore(&Exploration { mind, setting }, start)
+    search::explore(&Exploration { daemon, setting }, start)
 }
 
 impl Budget {
-    pub(crate) fn of(trouble: u8, stops: u8) -> Self {
-        Self { trouble, stops, resumes: 0 }
+    pub(crate) fn of(faults: u8, stops: u8) -> Self {
+        Self { faults, stops, resumes: 0 }
     }
 
     fn afford(self, action: Action, kind: Kind) -> Option<Self> {
@@ -289,7 +293,7 @@ impl Budget {
         match (action, kind) {
             (Action::Stop, _) => rest.stops = rest.stops.checked_sub(1)?,
             (_, Kind::Due | Kind::Choice) => {}
-            (_, Kind::Trouble) => rest.trouble = rest.trouble.checked_sub(1)?,
+            (_, Kind::Fault) => rest.faults = rest.faults.checked_sub(1)?,
         }
         Some(rest)
     }

@@ -1,4 +1,4 @@
-//! The plans in the documents can be run.
+//! The plans in the documentation are valid.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ fn the_example_parses_and_its_prompts_render() {
     let stages: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(stages, ["research", "plan", "review"]);
     assert!(kennel_core::plan::fill_inputs(&plan, &BTreeMap::new()).is_err(), "it needs a topic");
-    let said = BTreeMap::from([("topic".to_owned(), "a better mousetrap".to_owned())]);
-    let inputs = kennel_core::plan::fill_inputs(&plan, &said).unwrap();
+    let values = BTreeMap::from([("topic".to_owned(), "a better mousetrap".to_owned())]);
+    let inputs = kennel_core::plan::fill_inputs(&plan, &values).unwrap();
     for (stage, agent) in plan.agents() {
         let answer = |_: &AgentPath| AgentAnswer::Given("found".into());
         let prompt =
@@ -28,7 +28,7 @@ fn the_example_parses_and_its_prompts_render() {
     assert_eq!(asked.len(), 3, "{asked:?}");
 }
 
-/// Every block of TOML on the page is a plan, and the slip that it shows is told as it shows it.
+/// Every TOML block on the page is a valid plan, and the page shows the actual error of a typo.
 #[test]
 fn the_examples_of_the_documentation_are_correct() {
     let blocks: Vec<_> =
@@ -39,7 +39,7 @@ fn the_examples_of_the_documentation_are_correct() {
             kennel_core::plan::parse(block).unwrap_or_else(|error| panic!("{error}\n{block}"));
         assert_eq!(kennel_core::plan::check(&plan), Ok(()));
     }
-    let slip = blocks[0].replace("{{input.folder}}", "{{input.foldr}}");
-    let told = kennel_core::plan::parse(&slip).unwrap_err().in_file("tidy.toml");
-    assert!(PAGE.contains(&format!("kennel: {told}\n")), "{told}");
+    let typo = blocks[0].replace("{{input.folder}}", "{{input.foldr}}");
+    let error = kennel_core::plan::parse(&typo).unwrap_err().in_file("tidy.toml");
+    assert!(PAGE.contains(&format!("kennel: {error}\n")), "{error}");
 }

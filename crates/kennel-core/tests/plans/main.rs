@@ -1,14 +1,14 @@
-//! Every interleaving of small plans: agents that answer, fail, are refused or end in a way that
-//! nobody knows; cancels, a limit of time, crashes in the middle of an ask, resumes; what is told
-//! comes in any order, some of it twice.
+//! Explores every interleaving of events around small plans: agents that answer, fail, are refused
+//! or end with an unknown result; cancels, timeouts, crashes in the middle of an ask, resumes;
+//! messages that arrive in any order, some of them twice.
 //!
-//! The oracle (`oracle.rs`) knows what really became of each ask (`scene.rs`), not what the plan
-//! thinks of it. And from every state, if nothing more goes wrong, the plan comes to its end: with
-//! agents that never end by themselves, once its end is wanted. That the oracle bites is shown by
-//! plans that are broken on purpose (`doubles.rs`).
+//! The oracle (`oracle.rs`) knows the actual state of each ask (`scene.rs`), not only the state in
+//! the plan. It also checks that every plan ends if no more faults occur. A plan that is cancelled
+//! ends even if its agents never end by themselves. Plan logic that is broken on purpose
+//! (`broken_logic.rs`) shows that the oracle finds violations.
 
+mod broken_logic;
 mod documents;
-mod doubles;
 mod oracle;
 mod scene;
 #[path = "../common/search.rs"]
@@ -18,8 +18,8 @@ use kennel_core::plan::{IgnoredReason, PlanAction, PlanEvent, PlanState};
 use kennel_types::plan::PlanSpec;
 use scene::Budget;
 
-/// What decides.
-trait Mind {
+/// The decisions of a plan.
+trait PlanLogic {
     fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction>;
     fn happened(
         &self,
@@ -29,10 +29,10 @@ trait Mind {
     ) -> Result<(), IgnoredReason>;
 }
 
-/// The one under test.
+/// The real logic.
 struct Real;
 
-impl Mind for Real {
+impl PlanLogic for Real {
     fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         state.next(spec)
     }
@@ -47,8 +47,8 @@ impl Mind for Real {
     }
 }
 
-/// A plan: what stands above the agents of its first stage, what is said of each, and whether there
-/// is another stage.
+/// Returns a plan with these keys: of the plan, of its first stage, and of each agent in it.
+/// `second` adds another stage.
 fn plan(top: &str, stage: &str, agents: &[&str], second: bool) -> PlanSpec {
     let agent = |name: &str, more: &str| {
         format!("[[stage.agent]]\nname = \"{name}\"\nagent = \"claude\"\nprompt = \"p\"\n{more}\n")
@@ -64,17 +64,17 @@ fn plan(top: &str, stage: &str, agents: &[&str], second: bool) -> PlanSpec {
     kennel_core::plan::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Two must succeed, then another.
+/// Two agents must succeed, then another one.
 fn all_needed() -> PlanSpec {
     plan("", "", &["", ""], true)
 }
 
-/// One of two must succeed, and the other is stopped then.
+/// One of two agents must succeed. Then the other one is stopped.
 fn one_of_two() -> PlanSpec {
     plan("", "need = 1\nstop_rest = true", &["", ""], true)
 }
 
-/// One at a time; the first may fail.
+/// One agent runs at a time, and the first one may fail.
 fn one_at_a_time() -> PlanSpec {
     plan("concurrency = 1", "", &["on_failure = 'continue'", ""], true)
 }
@@ -83,14 +83,14 @@ fn explore(spec: &PlanSpec, budget: Budget) {
     match scene::explore(&Real, spec, budget) {
         Ok(seen) => {
             println!("{budget:?}: {seen:?}");
-            assert!(seen.resting > 0, "no plan came to its end: {seen:?}");
+            assert!(seen.resting > 0, "no plan ended: {seen:?}");
         }
         Err(violation) => panic!("{budget:?}: {violation}"),
     }
 }
 
 const CALM: Budget =
-    Budget { cancels: 0, crashes: 0, doubled: 0, times: 0, resumes: 0, failures: 0 };
+    Budget { cancels: 0, crashes: 0, doubled: 0, timeouts: 0, resumes: 0, failures: 0 };
 
 #[test]
 fn a_plan_that_fails_or_succeeds() {
@@ -119,7 +119,7 @@ fn a_plan_that_is_cancelled_between_crashes() {
 #[test]
 fn a_plan_that_times_out() {
     for spec in [all_needed(), one_of_two(), one_at_a_time()] {
-        explore(&spec, Budget { cancels: 1, times: 1, failures: 1, ..CALM });
+        explore(&spec, Budget { cancels: 1, timeouts: 1, failures: 1, ..CALM });
     }
 }
 
@@ -141,13 +141,13 @@ fn two_of_three_with_two_at_a_time() {
     explore(&one_must, Budget { cancels: 1, failures: 1, ..CALM });
 }
 
-/// What may have run is not forgotten by a resume that did not come to it.
+/// A resume that does not ask an agent again keeps whether that agent may have run.
 #[test]
 fn a_plan_that_is_resumed_twice() {
     explore(&one_at_a_time(), Budget { cancels: 1, resumes: 2, failures: 1, ..CALM });
 }
 
-/// Millions of states: run it optimized.
+/// Visits millions of states, so run it optimized.
 #[test]
 #[ignore = "takes a minute, optimized"]
 fn a_plan_with_more_faults() {

@@ -1,4 +1,4 @@
-//! A plan, and the world around it: what really became of each ask, and what was told of it so far.
+//! A plan, the actual state of each ask, and the messages about it.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,27 +8,27 @@ use kennel_types::plan::{AgentPath, PlanSpec};
 use kennel_types::{IdMaker, SessionId, TokenUsage, VerdictKind};
 
 use crate::search::{self, SearchSize, System, Violation};
-use crate::{Mind, oracle};
+use crate::{PlanLogic, oracle};
 
-/// What may still go wrong, or be wanted.
+/// How many faults and requests may still occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Budget {
     pub(crate) cancels: u8,
     pub(crate) crashes: u8,
-    /// Things that are told twice.
+    /// Messages that are delivered twice.
     pub(crate) doubled: u8,
-    pub(crate) times: u8,
+    pub(crate) timeouts: u8,
     pub(crate) resumes: u8,
     /// Agents that are refused, or end without an answer.
     pub(crate) failures: u8,
 }
 
-/// What really became of an ask.
+/// The actual state of an ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Truth {
-    /// It is being made.
+pub(crate) enum ActualAsk {
+    /// It is in progress.
     UnderWay,
-    /// It came to nothing.
+    /// There is no session, and there will be none.
     Nothing,
     Refused,
     /// There is a session.
@@ -36,41 +36,41 @@ pub(crate) enum Truth {
     Over(VerdictKind),
 }
 
-impl Truth {
-    pub(crate) fn may_live(self) -> bool {
+impl ActualAsk {
+    pub(crate) fn may_be_alive(self) -> bool {
         matches!(self, Self::UnderWay | Self::Alive)
     }
 }
 
-/// What is told of an ask.
+/// What a message reports about an ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Told {
+pub(crate) enum AskReport {
     Asked,
     NotAsked,
     Refused,
     Judged(VerdictKind),
 }
 
-/// Of which agent, by which ask, and what.
-pub(crate) type Message = (usize, u32, Told);
+/// The numbers of the agent and of the ask, and the report.
+pub(crate) type Message = (usize, u32, AskReport);
 
 /// Something that can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Move {
-    /// An ask that was said once is taken up: by now something else may have happened.
-    TakeUp(usize, u32),
-    /// What was taken up is announced, and done if that is granted.
+    /// The daemon reads an action to ask. Other things may happen before it acts on it.
+    ReadAction(usize, u32),
+    /// The daemon announces the ask, and asks if the plan accepts that.
     Ask(usize, u32),
     Arrive(usize),
     Refuse(usize),
     End(usize, VerdictKind),
     Stop(usize, u32),
     Deliver(Message),
-    /// And it will come again.
+    /// A message that will be delivered again.
     DeliverTwice(Message),
     Cancel,
     TimeOver,
-    /// With what is under way, or without.
+    /// The daemon crashes. `arrives`: whether asks in progress still create their sessions.
     Crash {
         arrives: bool,
     },
@@ -80,30 +80,30 @@ pub(crate) enum Move {
     },
 }
 
-/// Whether it happens by itself.
+/// Whether a move must happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Due,
     Possible,
 }
 
-/// See the module.
+/// One state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Scene {
     pub(crate) plan: PlanState,
-    /// Of each agent, each ask.
-    pub(crate) truths: Vec<Vec<Truth>>,
-    /// Asks that were taken up and not announced.
-    hand: BTreeSet<(usize, u32)>,
-    /// Told in any order.
+    /// The asks of each agent.
+    pub(crate) asks: Vec<Vec<ActualAsk>>,
+    /// Actions to ask that the daemon has read and not yet announced.
+    pending: BTreeSet<(usize, u32)>,
+    /// Messages, delivered in any order.
     inbox: BTreeSet<Message>,
     pub(crate) budget: Budget,
-    /// What is wanted, since it was last gone on with.
+    /// Whether the plan was cancelled since the last resume.
     pub(crate) cancelled: bool,
-    pub(crate) time_over: bool,
-    /// Whether the plan has heard of a failure that it can't go on with.
-    pub(crate) doomed: bool,
-    /// Whether what may have run may be repeated.
+    pub(crate) timed_out: bool,
+    /// Whether the plan knows of a failure that fails it.
+    pub(crate) failed: bool,
+    /// Whether prompts that may have run may be repeated.
     pub(crate) replay: bool,
 }
 
@@ -111,14 +111,14 @@ impl Scene {
     pub(crate) fn new(spec: &PlanSpec, budget: Budget) -> Self {
         let plan = PlanState::new(spec);
         Self {
-            truths: vec![Vec::new(); plan.agents.len()],
+            asks: vec![Vec::new(); plan.agents.len()],
             plan,
-            hand: BTreeSet::new(),
+            pending: BTreeSet::new(),
             inbox: BTreeSet::new(),
             budget,
             cancelled: false,
-            time_over: false,
-            doomed: false,
+            timed_out: false,
+            failed: false,
             replay: false,
         }
     }
@@ -129,9 +129,9 @@ impl Scene {
         hasher.finish()
     }
 
-    /// The newest ask of an agent.
-    pub(crate) fn last(&self, agent: usize) -> Option<Truth> {
-        self.truths[agent].last().copied()
+    /// Returns the newest ask of an agent.
+    pub(crate) fn last(&self, agent: usize) -> Option<ActualAsk> {
+        self.asks[agent].last().copied()
     }
 
     fn place(&self, agent: usize) -> AgentPath {
@@ -142,49 +142,49 @@ impl Scene {
         self.plan.agents.iter().position(|agent| agent.place == *place).unwrap()
     }
 
-    /// What can happen now.
-    pub(crate) fn moves(&self, mind: &dyn Mind, spec: &PlanSpec) -> Vec<(Move, Kind)> {
+    /// Returns the possible moves.
+    pub(crate) fn moves(&self, logic: &dyn PlanLogic, spec: &PlanSpec) -> Vec<(Move, Kind)> {
         let mut moves = Vec::new();
-        let to_end = self.cancelled || self.time_over || self.doomed;
+        let to_end = self.cancelled || self.timed_out || self.failed;
         moves.extend(self.inbox.iter().map(|it| (Move::Deliver(*it), Kind::Due)));
-        moves.extend(self.hand.iter().map(|it| (Move::Ask(it.0, it.1), Kind::Due)));
-        for action in mind.next(&self.plan, spec) {
+        moves.extend(self.pending.iter().map(|it| (Move::Ask(it.0, it.1), Kind::Due)));
+        for action in logic.next(&self.plan, spec) {
             match action {
                 PlanAction::Ask { place, ask } => {
                     let agent = self.number_of(&place);
-                    // Later only makes a difference if something may come before it.
-                    let ahead = self.budget.cancels + self.budget.times > 0;
-                    match self.hand.contains(&(agent, ask)) {
+                    // A delay makes a difference only if a cancel or timeout may happen meanwhile.
+                    let ahead = self.budget.cancels + self.budget.timeouts > 0;
+                    match self.pending.contains(&(agent, ask)) {
                         true => {}
-                        false if ahead => moves.push((Move::TakeUp(agent, ask), Kind::Due)),
+                        false if ahead => moves.push((Move::ReadAction(agent, ask), Kind::Due)),
                         false => moves.push((Move::Ask(agent, ask), Kind::Due)),
                     }
                 }
                 PlanAction::Stop { place, ask } => {
                     let agent = self.number_of(&place);
-                    if self.truths[agent].get(ask as usize - 1) == Some(&Truth::Alive) {
+                    if self.asks[agent].get(ask as usize - 1) == Some(&ActualAsk::Alive) {
                         moves.push((Move::Stop(agent, ask), Kind::Due));
                     }
                 }
                 PlanAction::Finish(_) => moves.push((Move::Finish, Kind::Due)),
             }
         }
-        for agent in 0..self.truths.len() {
+        for agent in 0..self.asks.len() {
             match self.last(agent) {
-                Some(Truth::UnderWay) => {
+                Some(ActualAsk::UnderWay) => {
                     moves.push((Move::Arrive(agent), Kind::Due));
                     if self.budget.failures > 0 {
                         moves.push((Move::Refuse(agent), Kind::Possible));
                     }
                 }
-                Some(Truth::Alive) => {
-                    // If its end is wanted, it must not take the agent's own.
+                Some(ActualAsk::Alive) => {
+                    // A plan that must end does not rely on agents that end by themselves.
                     let by_itself = if to_end { Kind::Possible } else { Kind::Due };
                     moves.push((Move::End(agent, VerdictKind::Succeeded), by_itself));
                     if self.budget.failures > 0 {
                         moves.push((Move::End(agent, VerdictKind::Crashed), Kind::Possible));
                     }
-                    // What it is makes a difference only if it may be repeated.
+                    // An unknown result makes a difference only if the plan may be resumed.
                     if self.budget.failures > 0 && self.budget.resumes > 0 {
                         moves.push((Move::End(agent, VerdictKind::Unknown), Kind::Possible));
                     }
@@ -192,11 +192,11 @@ impl Scene {
                 _ => {}
             }
         }
-        moves.extend(self.troubles().into_iter().map(|it| (it, Kind::Possible)));
+        moves.extend(self.faults().into_iter().map(|it| (it, Kind::Possible)));
         moves
     }
 
-    fn troubles(&self) -> Vec<Move> {
+    fn faults(&self) -> Vec<Move> {
         let mut moves = Vec::new();
         let budget = self.budget;
         if budget.doubled > 0 {
@@ -205,7 +205,7 @@ impl Scene {
         if budget.cancels > 0 {
             moves.push(Move::Cancel);
         }
-        if budget.times > 0 {
+        if budget.timeouts > 0 {
             moves.push(Move::TimeOver);
         }
         if budget.crashes > 0 {
@@ -217,78 +217,83 @@ impl Scene {
         moves
     }
 
-    /// What is then; or what must not be.
-    pub(crate) fn after(&self, it: Move, mind: &dyn Mind, spec: &PlanSpec) -> Result<Self, String> {
+    /// Returns the state after a move, or the invariant that it violates.
+    pub(crate) fn after(
+        &self,
+        it: Move,
+        logic: &dyn PlanLogic,
+        spec: &PlanSpec,
+    ) -> Result<Self, String> {
         let mut next = self.clone();
-        next.make(it, mind, spec)?;
+        next.make(it, logic, spec)?;
         oracle::check(&next, spec)?;
         Ok(next)
     }
 
-    fn make(&mut self, it: Move, mind: &dyn Mind, spec: &PlanSpec) -> Result<(), String> {
+    fn make(&mut self, it: Move, logic: &dyn PlanLogic, spec: &PlanSpec) -> Result<(), String> {
         match it {
-            Move::TakeUp(agent, ask) => drop(self.hand.insert((agent, ask))),
-            Move::Ask(agent, ask) => self.ask(agent, ask, mind, spec)?,
-            Move::Arrive(agent) => self.become_(agent, Truth::Alive, Told::Asked),
+            Move::ReadAction(agent, ask) => drop(self.pending.insert((agent, ask))),
+            Move::Ask(agent, ask) => self.ask(agent, ask, logic, spec)?,
+            Move::Arrive(agent) => self.set_state(agent, ActualAsk::Alive, AskReport::Asked),
             Move::Refuse(agent) => {
                 self.budget.failures -= 1;
-                self.become_(agent, Truth::Refused, Told::Refused);
+                self.set_state(agent, ActualAsk::Refused, AskReport::Refused);
             }
             Move::End(agent, verdict) => {
                 self.budget.failures -= u8::from(verdict != VerdictKind::Succeeded);
-                self.become_(agent, Truth::Over(verdict), Told::Judged(verdict));
+                self.set_state(agent, ActualAsk::Over(verdict), AskReport::Judged(verdict));
             }
             Move::Stop(agent, _) => {
                 let verdict = VerdictKind::Cancelled;
-                self.become_(agent, Truth::Over(verdict), Told::Judged(verdict));
+                self.set_state(agent, ActualAsk::Over(verdict), AskReport::Judged(verdict));
             }
             Move::Deliver(message) => {
                 self.inbox.remove(&message);
-                self.deliver(message, mind, spec)?;
+                self.deliver(message, logic, spec)?;
             }
             Move::DeliverTwice(message) => {
                 self.budget.doubled -= 1;
-                self.deliver(message, mind, spec)?;
+                self.deliver(message, logic, spec)?;
             }
             Move::Cancel => {
                 self.budget.cancels -= 1;
                 let event = PlanEvent::CancelWanted { by: "ada".into() };
-                let heard = mind.happened(&mut self.plan, spec, &event);
-                self.cancelled |= heard.is_ok();
+                let applied = logic.happened(&mut self.plan, spec, &event);
+                self.cancelled |= applied.is_ok();
             }
             Move::TimeOver => {
-                self.budget.times -= 1;
-                let heard = mind.happened(&mut self.plan, spec, &PlanEvent::TimeOver);
-                self.time_over |= heard.is_ok();
+                self.budget.timeouts -= 1;
+                let applied = logic.happened(&mut self.plan, spec, &PlanEvent::TimeOver);
+                self.timed_out |= applied.is_ok();
             }
             Move::Crash { arrives } => self.crash(arrives),
-            Move::Finish => self.finish(mind, spec)?,
-            Move::Resume { replay } => self.resume(replay, mind, spec),
+            Move::Finish => self.finish(logic, spec)?,
+            Move::Resume { replay } => self.resume(replay, logic, spec),
         }
         Ok(())
     }
 
-    fn become_(&mut self, agent: usize, truth: Truth, told: Told) {
-        let asks = &mut self.truths[agent];
+    fn set_state(&mut self, agent: usize, actual: ActualAsk, report: AskReport) {
+        let asks = &mut self.asks[agent];
         let ask = u32::try_from(asks.len()).unwrap();
-        *asks.last_mut().unwrap() = truth;
-        self.inbox.insert((agent, ask, told));
+        *asks.last_mut().unwrap() = actual;
+        self.inbox.insert((agent, ask, report));
     }
 
     fn ask(
         &mut self,
         agent: usize,
         ask: u32,
-        mind: &dyn Mind,
+        logic: &dyn PlanLogic,
         spec: &PlanSpec,
     ) -> Result<(), String> {
-        self.hand.remove(&(agent, ask));
+        self.pending.remove(&(agent, ask));
         let event = PlanEvent::Asking { place: self.place(agent), ask };
-        if mind.happened(&mut self.plan, spec, &event).is_ok() {
+        if logic.happened(&mut self.plan, spec, &event).is_ok() {
             oracle::check_ask(self, spec, agent)?;
-            self.truths[agent].push(Truth::UnderWay);
-            if self.truths[agent].len() != ask as usize {
-                return Err("an ask without a number of its own".into());
+            self.asks[agent].push(ActualAsk::UnderWay);
+            if self.asks[agent].len() != ask as usize {
+                return Err("an ask has the number of another one".into());
             }
         }
         Ok(())
@@ -296,70 +301,70 @@ impl Scene {
 
     fn deliver(
         &mut self,
-        (agent, ask, told): Message,
-        mind: &dyn Mind,
+        (agent, ask, report): Message,
+        logic: &dyn PlanLogic,
         spec: &PlanSpec,
     ) -> Result<(), String> {
         let place = self.place(agent);
         let session = session(agent, ask);
         let (usage, why) = (TokenUsage::default(), "busy".to_owned());
-        let event = match told {
-            Told::Asked => PlanEvent::Asked { place, ask, session },
-            Told::NotAsked => PlanEvent::NotAsked { place, ask },
-            Told::Refused => PlanEvent::Refused { place, ask, why },
-            Told::Judged(verdict) => PlanEvent::Judged { place, ask, session, verdict, usage },
+        let event = match report {
+            AskReport::Asked => PlanEvent::Asked { place, ask, session },
+            AskReport::NotAsked => PlanEvent::NotAsked { place, ask },
+            AskReport::Refused => PlanEvent::Refused { place, ask, why },
+            AskReport::Judged(verdict) => PlanEvent::Judged { place, ask, session, verdict, usage },
         };
-        let heard = mind.happened(&mut self.plan, spec, &event);
-        let unowned = heard == Err(IgnoredReason::Late) && told == Told::Asked;
-        let alive = self.truths[agent].get(ask as usize - 1) == Some(&Truth::Alive);
+        let applied = logic.happened(&mut self.plan, spec, &event);
+        let unowned = applied == Err(IgnoredReason::Late) && report == AskReport::Asked;
+        let alive = self.asks[agent].get(ask as usize - 1) == Some(&ActualAsk::Alive);
         if unowned && alive {
-            return Err("a session that the plan has asked for is nobody's".into());
+            return Err("a session of the plan is unowned".into());
         }
-        self.doomed |= oracle::is_doomed(self, spec);
+        self.failed |= oracle::has_failed(self, spec);
         Ok(())
     }
 
-    /// Whoever carries out is gone, and comes back: the plan is on record, what was told is not.
-    /// What is under way arrives, or never will. Then the agents of the plan are looked for.
+    /// The daemon crashes and restarts. The plan is on record, but messages are lost. Asks in
+    /// progress create their sessions, or never will. Then the daemon looks for the sessions.
     fn crash(&mut self, arrives: bool) {
         self.budget.crashes -= 1;
-        self.hand.clear();
+        self.pending.clear();
         self.inbox.clear();
-        for agent in 0..self.truths.len() {
-            let Some(last) = self.truths[agent].last_mut() else { continue };
-            if *last == Truth::UnderWay {
-                *last = if arrives { Truth::Alive } else { Truth::Nothing };
+        for agent in 0..self.asks.len() {
+            let Some(last) = self.asks[agent].last_mut() else { continue };
+            if *last == ActualAsk::UnderWay {
+                *last = if arrives { ActualAsk::Alive } else { ActualAsk::Nothing };
             }
-            let told: &[Told] = match *last {
-                Truth::UnderWay => &[],
-                Truth::Nothing | Truth::Refused => &[Told::NotAsked],
-                Truth::Alive => &[Told::Asked],
-                Truth::Over(verdict) => &[Told::Asked, Told::Judged(verdict)],
+            let reports: &[AskReport] = match *last {
+                ActualAsk::UnderWay => &[],
+                ActualAsk::Nothing | ActualAsk::Refused => &[AskReport::NotAsked],
+                ActualAsk::Alive => &[AskReport::Asked],
+                ActualAsk::Over(verdict) => &[AskReport::Asked, AskReport::Judged(verdict)],
             };
-            let ask = u32::try_from(self.truths[agent].len()).unwrap();
-            self.inbox.extend(told.iter().map(|told| (agent, ask, *told)));
+            let ask = u32::try_from(self.asks[agent].len()).unwrap();
+            self.inbox.extend(reports.iter().map(|report| (agent, ask, *report)));
         }
     }
 
-    fn finish(&mut self, mind: &dyn Mind, spec: &PlanSpec) -> Result<(), String> {
-        for action in mind.next(&self.plan, spec) {
+    fn finish(&mut self, logic: &dyn PlanLogic, spec: &PlanSpec) -> Result<(), String> {
+        for action in logic.next(&self.plan, spec) {
             let PlanAction::Finish(outcome) = action else { continue };
             oracle::check_outcome(self, spec, &outcome)?;
-            match mind.happened(&mut self.plan, spec, &PlanEvent::Finished) {
+            match logic.happened(&mut self.plan, spec, &PlanEvent::Finished) {
                 Ok(()) => {}
                 Err(why) => {
-                    return Err(format!("its outcome was told, and {why}"));
+                    return Err(format!("the outcome was reported, but {why}"));
                 }
             }
         }
         Ok(())
     }
 
-    fn resume(&mut self, replay: bool, mind: &dyn Mind, spec: &PlanSpec) {
+    fn resume(&mut self, replay: bool, logic: &dyn PlanLogic, spec: &PlanSpec) {
         self.budget.resumes -= 1;
         let event = PlanEvent::Resumed { replay };
-        if mind.happened(&mut self.plan, spec, &event).is_ok() {
-            (self.cancelled, self.time_over, self.doomed) = (false, false, false);
+        if logic.happened(&mut self.plan, spec, &event).is_ok() {
+            (self.cancelled, self.timed_out, self.failed) = (false, false, false);
             self.replay = replay;
         }
     }
@@ -367,7 +372,7 @@ impl Scene {
 
 /// A plan and the logic under test, for the search.
 struct Exploration<'a> {
-    mind: &'a dyn Mind,
+    logic: &'a dyn PlanLogic,
     spec: &'a PlanSpec,
 }
 
@@ -380,26 +385,26 @@ impl System for Exploration<'_> {
     }
 
     fn moves(&self, scene: &Scene) -> Vec<(Move, bool)> {
-        let moves = scene.moves(self.mind, self.spec).into_iter();
+        let moves = scene.moves(self.logic, self.spec).into_iter();
         moves.map(|(it, kind)| (it, kind == Kind::Due)).collect()
     }
 
     fn after(&self, scene: &Scene, it: Move) -> Result<Scene, String> {
-        scene.after(it, self.mind, self.spec)
+        scene.after(it, self.logic, self.spec)
     }
 
     fn check_settled(&self, scene: &Scene) -> Result<(), String> {
-        if scene.plan.finished { Ok(()) } else { Err("it never comes to its end".into()) }
+        if scene.plan.finished { Ok(()) } else { Err("the plan never ends".into()) }
     }
 }
 
 /// Visits every state of a plan that can be reached within a budget.
 pub(crate) fn explore(
-    mind: &dyn Mind,
+    logic: &dyn PlanLogic,
     spec: &PlanSpec,
     budget: Budget,
 ) -> Result<SearchSize, Violation<Move>> {
-    search::explore(&Exploration { mind, spec }, Scene::new(spec, budget))
+    search::explore(&Exploration { logic, spec }, Scene::new(spec, budget))
 }
 
 /// The session of an ask.

@@ -125,7 +125,7 @@ pub(crate) async fn follow(handle: Handle, report: impl FnOnce(Event)) -> Event 
     point("daemon.adopted.ended");
     let mut exit = timeout(REAP_TIMEOUT, reaped(&handle)).await;
     // An older kernel reports it only to the parent.
-    if exit.is_err() && pidfd::tells_more() {
+    if exit.is_err() && pidfd::has_info() {
         report(Event::Exited { exit: unknown(&handle) });
         exit = timeout(LATE_REAP_TIMEOUT, reaped(&handle)).await;
     }
@@ -239,7 +239,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         let Event::Gone { exit, reason: None } = following.await.unwrap() else { panic!() };
-        if pidfd::tells_more() {
+        if pidfd::has_info() {
             assert_eq!(exit, Exit::Signal { signal: 9, core: false, oom: false });
         }
         let over = look(&identity, folder.path()).run().await;
@@ -261,7 +261,7 @@ mod tests {
 
     #[tokio::test]
     async fn waits_for_a_late_parent_and_reports_the_end_first() {
-        if !pidfd::tells_more() {
+        if !pidfd::has_info() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();

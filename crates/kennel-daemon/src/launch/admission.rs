@@ -117,9 +117,9 @@ impl AdmissionControl {
         if self.limits.caps == Caps::default() {
             return Ok(LaunchSlot::Now);
         }
-        let census = world.census(&self.limits.caps);
+        let counts = world.session_counts(&self.limits.caps);
         let applicant = Applicant { name: launch.spec.name.as_deref(), may_queue: launch.queue };
-        match decide(&self.limits.caps, &census, applicant) {
+        match decide(&self.limits.caps, &counts, applicant) {
             Admission::Admit => Ok(LaunchSlot::Now),
             Admission::Queue { .. } => Ok(LaunchSlot::Queued),
             Admission::Refuse(over) => Err(ApiError::busy(over)

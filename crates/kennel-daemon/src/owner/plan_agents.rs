@@ -67,7 +67,7 @@ impl Owner {
         let Some(run) = self.plans.get(id) else { return };
         // After a cancel there is no session, and none will be created.
         let refused = if run.record.state.is_unwanted(&run.record.spec, &place) {
-            Some("the plan was cancelled before")
+            Some("the plan was already cancelled")
         } else if run.launch.is_none() {
             Some("its environment was lost with the former daemon; resume the plan")
         } else {

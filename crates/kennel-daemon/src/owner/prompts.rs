@@ -137,10 +137,10 @@ impl Owner {
         let runtimes = &self.launches;
         let unrecorded = |id: &SessionId| runtimes.get(id).is_some_and(|runtime| runtime.unsaved);
         let judgement = self.world.judge(id, judged, scope, clock::now_ms(), unrecorded);
-        let Some(Judgement { effects, learnt }) = judgement else { return };
+        let Some(Judgement { effects, member }) = judgement else { return };
         // The member is recorded first: after a crash in between it still knows which verdicts it
         // has counted.
-        if let Some(member) = learnt {
+        if let Some(member) = member {
             self.save_member(*member);
         }
         point("daemon.judge.recorded");

@@ -88,8 +88,8 @@ impl Owner {
             Err(refused) => return drop(resume.answer.send(Err(refused))),
         };
         let queued = matches!(prepared, Some((_, LaunchSlot::Queued)));
-        let by = RelaunchBy::Person {
-            who: resume.request.by.clone(),
+        let by = RelaunchBy::Caller {
+            name: resume.request.by.clone(),
             parent: resume.request.parent.clone(),
             tethered: resume.request.tethered,
         };

@@ -43,10 +43,10 @@ pub(crate) fn new_member(new: CreateMemberRequest) -> Result<Member, ApiError> {
         cwd,
         conversation: None,
         usage: TokenUsage::default(),
-        told: TokenUsage::default(),
+        reported_usage: TokenUsage::default(),
         attempts: 0,
         last: None,
-        learnt: Vec::new(),
+        counted: Vec::new(),
         created_ms: clock::now_ms(),
     })
 }

@@ -7,7 +7,7 @@ use crate::protocol::{KeeperRequest, LONGEST_INPUT};
 /// The maximum number of bytes that the keeper has not yet passed on to the agent.
 const WINDOW: usize = 4 * LONGEST_INPUT;
 /// When this many bytes are queued, no more are read.
-const ENOUGH: usize = 64 * 1024;
+const MAX_QUEUED: usize = 64 * 1024;
 
 /// The queue of input.
 #[derive(Debug, Default)]
@@ -16,14 +16,14 @@ pub struct TypedInput {
     /// The number of bytes that were sent and not yet passed on to the agent.
     in_flight: usize,
     ended: bool,
-    /// Whether the keeper knows the end, or need not know it.
+    /// Whether the end was sent to the keeper, or need not be sent.
     end_sent: bool,
 }
 
 impl TypedInput {
-    /// Whether more should be read.
+    /// Returns whether more should be read.
     pub fn wants_more(&self) -> bool {
-        !self.ended && self.queue.len() < ENOUGH
+        !self.ended && self.queue.len() < MAX_QUEUED
     }
 
     pub fn add(&mut self, bytes: &[u8]) {
@@ -36,7 +36,7 @@ impl TypedInput {
         self.end_sent |= !close;
     }
 
-    /// Notes that this many bytes were passed on to the agent, possibly those of another client.
+    /// Notes that the keeper passed this many bytes on to the agent, possibly from another client.
     pub fn taken(&mut self, bytes: u32) {
         self.in_flight = self.in_flight.saturating_sub(bytes as usize);
     }
@@ -47,7 +47,7 @@ impl TypedInput {
         self.queue.clear();
     }
 
-    /// The next request to the keeper, if one may be sent now.
+    /// Returns the next request to the keeper, if one may be sent now.
     pub fn next(&self) -> Option<KeeperRequest> {
         let room = WINDOW.saturating_sub(self.in_flight).min(LONGEST_INPUT);
         if self.queue.is_empty() {
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(send_all(&mut input), [KeeperRequest::Input(vec![b'x'; 60])]);
         input.taken(u32::try_from(WINDOW).unwrap());
         assert_eq!(send_all(&mut input), [KeeperRequest::Input(vec![b'x'; 40])]);
-        input.add(&[b'x'; ENOUGH]);
+        input.add(&[b'x'; MAX_QUEUED]);
         assert!(!input.wants_more());
     }
 

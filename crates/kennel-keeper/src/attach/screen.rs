@@ -8,10 +8,10 @@ use super::sequence::{Control, Splitter, TextPiece};
 use crate::journal::{JournalItem, JournalReader, STDERR};
 
 /// The maximum amount of output that is searched for the last clear.
-const FAR_BACK: u64 = 8 * 1024 * 1024;
+const MAX_SEARCHED: u64 = 8 * 1024 * 1024;
 /// The maximum amount of output that is shown again if the screen was never cleared.
 const TAIL: usize = 64 * 1024;
-/// The maximum if it was.
+/// The maximum if the screen was cleared.
 const SINCE_CLEARED: usize = 1024 * 1024;
 
 /// Modes that switch to the alternate screen and back.
@@ -72,7 +72,7 @@ impl Modes {
         }
     }
 
-    /// Whether arrow keys are sent as application cursor keys.
+    /// Returns whether arrow keys are sent as application cursor keys.
     pub fn application_cursor(&self) -> bool {
         self.private.get(&1) == Some(&true)
     }
@@ -81,14 +81,14 @@ impl Modes {
         OTHER_SCREEN.into_iter().find(|mode| self.private.get(mode) == Some(&true))
     }
 
-    /// The modes that differ from the defaults, apart from the alternate screen.
+    /// Returns the modes that differ from the defaults, apart from the alternate screen.
     fn changed(&self) -> impl Iterator<Item = (u16, bool)> {
         let changed = |(mode, on): &(u16, bool)| *on != ON_AT_FIRST.contains(mode);
         let modes = self.private.iter().map(|(mode, on)| (*mode, *on));
         modes.filter(changed).filter(|(mode, _)| !OTHER_SCREEN.contains(mode))
     }
 
-    /// The sequences that set these modes on a terminal with default modes.
+    /// Returns the sequences that set these modes on a terminal with default modes.
     fn enter(&self) -> String {
         let mut out = String::new();
         if let Some(mode) = self.other_screen() {
@@ -109,7 +109,7 @@ impl Modes {
         out
     }
 
-    /// The sequences that reset a terminal with these modes to the defaults.
+    /// Returns the sequences that reset a terminal with these modes to the defaults.
     pub fn leave(&self) -> String {
         let mut out = String::new();
         for (mode, on) in self.changed() {
@@ -178,7 +178,7 @@ impl ScreenReplay {
                     shown.clear();
                     *cleared = true;
                 }
-                if !asks(sequence) {
+                if !is_query(sequence) {
                     shown.extend(sequence);
                 }
             }
@@ -200,7 +200,7 @@ impl ScreenReplay {
         self.shown.drain(..line.unwrap_or(from));
     }
 
-    /// The output to show, and a tracker with the resulting modes.
+    /// Returns the output to show, and a tracker with the resulting modes.
     fn finish(mut self) -> (Vec<u8>, ScreenTracker) {
         if self.shown.len() > self.limit() {
             self.shorten();
@@ -213,10 +213,10 @@ impl ScreenReplay {
     }
 }
 
-/// What the screen of the session with this journal shows. Leaves the reader at the journal's end.
+/// Returns what the screen of a session shows. Leaves the reader at the end of the journal.
 pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTracker)> {
     let mut replay = ScreenReplay::default();
-    let from = reader.start()?.max(reader.end()?.saturating_sub(FAR_BACK));
+    let from = reader.start()?.max(reader.end()?.saturating_sub(MAX_SEARCHED));
     reader.seek(from)?;
     loop {
         match reader.next()? {
@@ -227,7 +227,7 @@ pub fn screen_of(reader: &mut JournalReader) -> io::Result<(Vec<u8>, ScreenTrack
     }
 }
 
-/// Whether earlier output is no longer visible.
+/// Returns whether earlier output is no longer visible.
 fn clears(sequence: &[u8]) -> bool {
     if sequence == b"\x1bc" {
         return true;
@@ -239,8 +239,8 @@ fn clears(sequence: &[u8]) -> bool {
     })
 }
 
-/// Whether the terminal would answer. The program no longer expects that answer.
-fn asks(sequence: &[u8]) -> bool {
+/// Returns whether a terminal would answer this query. The program no longer expects that.
+fn is_query(sequence: &[u8]) -> bool {
     if let Some(control) = Control::parse(sequence) {
         return match (control.private, control.intermediate, control.last) {
             (_, [], b'c' | b'n') | (Some(b'?'), [], b'u' | b'm') | (Some(b'>'), [], b'q') => true,
@@ -270,7 +270,7 @@ impl QueryFilter {
         let mut shown = Vec::with_capacity(output.len());
         self.0.feed(output, |piece| match piece {
             TextPiece::Text(text) => shown.extend(text),
-            TextPiece::Sequence(sequence) if asks(sequence) => {}
+            TextPiece::Sequence(sequence) if is_query(sequence) => {}
             TextPiece::Sequence(sequence) => shown.extend(sequence),
         });
         shown

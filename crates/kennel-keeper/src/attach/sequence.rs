@@ -82,7 +82,7 @@ impl Splitter {
         }
     }
 
-    /// The beginning of an incomplete sequence.
+    /// Returns the beginning of an incomplete sequence.
     pub(super) fn waiting(&self) -> &[u8] {
         &self.sequence
     }
@@ -92,7 +92,7 @@ impl Splitter {
         self.state = SplitterState::Text;
     }
 
-    /// The state after this byte of a sequence. Returns none if it was the last one.
+    /// Returns the state after this byte of a sequence. `None` if the byte was the last one.
     fn next_state(&self, byte: u8) -> Option<SplitterState> {
         if CANCEL.contains(&byte) {
             return None;

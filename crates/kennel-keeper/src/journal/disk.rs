@@ -14,14 +14,14 @@ pub(super) trait Disk: Send + Debug {
     /// Renames a file, possibly over another one.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Writes both, one after the other. Returns how many bytes were written, possibly not all.
+    /// Writes `head`, then `data`. Returns how many bytes were written, possibly not all.
     fn write(&self, file: &File, head: &[u8], data: &[u8], at: u64) -> io::Result<usize>;
 }
 
 #[derive(Debug)]
-pub(super) struct TrueDisk;
+pub(super) struct RealDisk;
 
-impl Disk for TrueDisk {
+impl Disk for RealDisk {
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(path)
     }

@@ -37,7 +37,7 @@ impl std::fmt::Display for LossReason {
 }
 
 impl LossReason {
-    /// The name in the API.
+    /// Returns the name in the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dropped => "dropped",
@@ -47,7 +47,7 @@ impl LossReason {
         }
     }
 
-    /// The reason whose number in the journal is `code`.
+    /// Returns the reason with this number in the journal.
     fn from_code(code: u8) -> Option<Self> {
         const ALL: [LossReason; 4] = [
             LossReason::Dropped,
@@ -85,7 +85,7 @@ impl SegmentHead {
         bytes
     }
 
-    /// Returns none if this is not a complete header.
+    /// Returns `None` if this is not a complete header.
     pub(super) fn decode(bytes: &[u8; SEGMENT_HEAD]) -> Option<Self> {
         let whole = bytes[..8] == MAGIC && get(bytes, 40) == Seal::new(0, 0).sum(&bytes[..40], &[]);
         whole.then(|| Self {
@@ -124,7 +124,7 @@ pub(super) struct RecordHead {
 }
 
 impl RecordHead {
-    /// The header of a data record.
+    /// Returns the header of a data record.
     pub(super) fn data(
         seal: &Seal,
         offset: u64,
@@ -151,7 +151,7 @@ impl RecordHead {
         bytes
     }
 
-    /// The record at the start of `bytes`, if it is complete and has this offset.
+    /// Returns the record at the start of `bytes`, if it is complete and has this offset.
     #[inline]
     pub(super) fn decode(seal: &Seal, offset: u64, bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<RECORD_HEAD>()?;
@@ -178,7 +178,7 @@ impl RecordHead {
         Some(Self { offset, time_ms: get(head, 16), content, length })
     }
 
-    /// The offset of the next record.
+    /// Returns the offset of the next record.
     pub(super) fn end(&self) -> u64 {
         self.offset.saturating_add(match self.content {
             RecordContent::Data { .. } => self.length as u64,

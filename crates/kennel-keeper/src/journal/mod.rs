@@ -20,9 +20,9 @@
 //! meanwhile, not if the segment is being reused. Records that were complete when the writer died
 //! are found as usual. An agent that prints bytes that look like a record does not know the nonce.
 //!
-//! **The size is limited.** At the limit the oldest segment is renamed to the next sequence and overwritten,
-//! not truncated: a flood of output allocates no more blocks. A segment is begun only after its predecessor.
-//! A reader whose segment is reused finds checksums that don't match, and a later start: it reports a gap.
+//! **The size is limited.** At the limit the oldest segment is renamed to the next sequence and
+//! overwritten, not truncated, so a flood of output allocates no more blocks. A reader whose
+//! segment is reused finds checksums that don't match and a later start: it reports a gap.
 //!
 //! **The journal never blocks the agent.** If a write fails, the oldest segment is reused for it.
 //! If that does not help, the lost bytes are counted, and a gap is written as soon as writing works

@@ -64,12 +64,12 @@ impl JournalReader {
         })
     }
 
-    /// The offset of the oldest byte.
+    /// Returns the offset of the oldest byte.
     pub fn start(&self) -> io::Result<u64> {
         Ok(self.following(0)?.map_or(0, |oldest| oldest.head.start))
     }
 
-    /// The offset after the newest byte. Lost bytes count only once their gap is written.
+    /// Returns the offset after the newest byte. Lost bytes count only once their gap is written.
     pub fn end(&self) -> io::Result<u64> {
         let Some(newest) = self.newest_first()?.next().transpose()? else { return Ok(0) };
         let mut walk = Walk::over(newest);
@@ -77,13 +77,13 @@ impl JournalReader {
         Ok(walk.offset())
     }
 
-    /// The offset of the next byte that will be returned.
+    /// Returns the offset of the next byte that will be returned.
     pub fn position(&self) -> u64 {
         self.wanted
     }
 
-    /// Moves to an offset. If output from there on was dropped, a gap follows. An offset beyond the end is
-    /// waited for. A gap of unknown size has no length, so it is returned again after a seek to its offset.
+    /// Moves to an offset. If output there was dropped, a gap follows. Beyond the end, reads return
+    /// no output yet. A gap of unknown size has no length: a seek to its offset returns it again.
     pub fn seek(&mut self, offset: u64) -> io::Result<()> {
         let is_later = |segment: &JournalSegment| segment.head.start > offset;
         let found = self.newest_first()?.find(|found| !found.as_ref().is_ok_and(is_later));
@@ -208,7 +208,7 @@ impl JournalReader {
         }
     }
 
-    /// The step at the end of the journal: a loss that could only be noted beside it.
+    /// Returns the step at the end of the journal: a loss that could only be noted beside it.
     fn step_at_end(&mut self) -> io::Result<ReadStep> {
         if self.note_returned {
             return Ok(ReadStep::End);
@@ -219,7 +219,7 @@ impl JournalReader {
         Ok(lost.map_or(ReadStep::End, |_| ReadStep::Gap { offset, lost, why }))
     }
 
-    /// The next step in the current segment.
+    /// Returns the next step in the current segment.
     fn step_in_segment(&mut self) -> io::Result<Option<ReadStep>> {
         let Some(walk) = &mut self.walk else { return Ok(None) };
         while let Some(found) = walk.next()? {
@@ -269,7 +269,7 @@ impl JournalReader {
         Ok(Some(gap))
     }
 
-    /// The oldest segment after this sequence.
+    /// Returns the oldest segment after this sequence.
     fn following(&self, after: u64) -> io::Result<Option<JournalSegment>> {
         if let Some(next) = JournalSegment::open(&self.folder, after + 1)? {
             return Ok(Some(next));
@@ -309,7 +309,7 @@ fn count_newlines(segment: JournalSegment) -> io::Result<(usize, Option<u8>)> {
     Ok((newlines, last_byte))
 }
 
-/// The offset after the newline that has `before` others before it in the segment.
+/// Returns the offset after the newline that has `before` others before it in the segment.
 fn after_newline(segment: JournalSegment, mut before: usize) -> io::Result<u64> {
     let mut walk = Walk::over(segment);
     while let Some(found) = walk.next()? {

@@ -20,7 +20,7 @@ impl Seal {
         }))
     }
 
-    /// The checksum of a header and its data.
+    /// Returns the checksum of a header and its data.
     #[inline]
     pub(super) fn sum(&self, head: &[u8], data: &[u8]) -> u64 {
         let [a, b, c, d] = self.0;

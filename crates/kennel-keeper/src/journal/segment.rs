@@ -21,7 +21,7 @@ fn sequence_of(name: &str) -> Option<u64> {
     digits.then(|| u64::from_str_radix(name, 16).ok()).flatten()
 }
 
-/// The sequences in a folder, from old to new. A file that is renamed meanwhile may be missing.
+/// Returns the sequences in a folder, oldest first. A file that is being renamed may be missing.
 pub(super) fn sequences(folder: &Path) -> io::Result<Vec<u64>> {
     let Some(entries) = if_exists(fs::read_dir(folder))? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn sequences(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(found)
 }
 
-/// The disk space that a journal uses. A missing journal uses none.
+/// Returns the disk space that a journal uses. A missing journal uses none.
 pub fn bytes_on_disk(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for sequence in sequences(folder)? {
@@ -56,7 +56,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Inspects a journal. A missing journal is empty.
+    /// Reads the extent of a journal. A missing journal is empty.
     pub fn look(folder: &Path) -> io::Result<Self> {
         let reader = JournalReader::open(folder)?;
         let (start, end) = (reader.start()?, reader.end()?);
@@ -72,7 +72,7 @@ pub(super) struct JournalSegment {
 }
 
 impl JournalSegment {
-    /// Returns none if there is no segment of this sequence yet, or no longer.
+    /// Returns `None` if there is no segment of this sequence yet, or no longer.
     pub(super) fn open(folder: &Path, sequence: u64) -> io::Result<Option<Self>> {
         let Some(file) = if_exists(File::open(path_of(folder, sequence)))? else {
             return Ok(None);
@@ -81,7 +81,7 @@ impl JournalSegment {
         Ok(head.map(|head| Self { file, head }))
     }
 
-    /// Whether it was neither reused nor removed.
+    /// Returns whether it was neither reused nor removed.
     pub(super) fn is_kept(&self) -> io::Result<bool> {
         Ok(read_head(&self.file)? == Some(self.head) && self.file.metadata()?.nlink() > 0)
     }
@@ -153,7 +153,7 @@ impl Walk {
         self.offset
     }
 
-    /// The next record, if it is complete.
+    /// Returns the next record, if it is complete.
     pub(super) fn next(&mut self) -> io::Result<Option<FoundRecord>> {
         if let Some(found) = self.next_in_window() {
             return Ok(Some(found));
@@ -179,7 +179,7 @@ impl Walk {
         Some(FoundRecord { record, data })
     }
 
-    /// The data of a record, until the next call of [`Self::next`].
+    /// Returns the data of a record, until the next call of [`Self::next`].
     pub(super) fn data(&self, range: Range<usize>) -> &[u8] {
         &self.window[range]
     }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::disk::{Disk, TrueDisk};
+use super::disk::{Disk, RealDisk};
 use super::format::{
     GAP_RECORD, LossReason, MAX_DATA, RECORD_HEAD, RecordHead, SEGMENT_HEAD, SegmentHead,
 };
@@ -16,7 +16,7 @@ use crate::if_exists;
 
 const MIN_SEGMENT: u64 = 64 * 1024;
 const MAX_SEGMENT: u64 = 4 * 1024 * 1024;
-/// The lowest limit. A lower one counts as this, so user interfaces refuse it.
+/// The lowest limit. A lower value is raised to this, so user interfaces refuse it.
 pub const MIN_LIMIT: u64 = 2 * MIN_SEGMENT;
 /// Output is not split into pieces smaller than this.
 const MIN_PIECE: usize = 256;
@@ -55,7 +55,7 @@ pub struct JournalWriter {
     first_sequence: u64,
     /// The offset of the end of the journal.
     written: u64,
-    /// The number of bytes lost since then, without a gap in the journal so far.
+    /// The number of bytes lost since then for which the journal has no gap yet.
     lost: u64,
 }
 
@@ -108,7 +108,7 @@ impl JournalWriter {
     /// At most `limit` bytes are kept on disk. Folder and files are created with the first output:
     /// many sessions have none.
     pub fn create(folder: &Path, limit: u64) -> io::Result<Self> {
-        Self::create_on(Box::new(TrueDisk), folder, limit)
+        Self::create_on(Box::new(RealDisk), folder, limit)
     }
 
     /// Writes a gap at the end of the journal of a dead keeper. The caller must know that the
@@ -175,7 +175,7 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// The offset of the oldest byte.
+    /// Returns the offset of the oldest byte.
     pub fn start(&self) -> u64 {
         let current = self.current.as_ref().filter(|current| current.used > 0);
         match (self.older.front(), current) {
@@ -185,7 +185,7 @@ impl JournalWriter {
         }
     }
 
-    /// The offset after the last byte, including lost ones.
+    /// Returns the offset after the last byte, including lost ones.
     pub fn end(&self) -> u64 {
         self.written + self.lost
     }
@@ -223,12 +223,12 @@ impl JournalWriter {
     fn place(&mut self, time_ms: u64, piece: JournalPiece<'_>) -> io::Result<usize> {
         let tried = match self.has_room_for(piece) {
             true => self.write(time_ms, piece, self.segment_size),
-            false => self.turn_over().and_then(|()| self.write(time_ms, piece, self.segment_size)),
+            false => self.advance().and_then(|()| self.write(time_ms, piece, self.segment_size)),
         };
         match (tried, piece) {
             (Ok(written), _) => Ok(written),
             (Err(error), JournalPiece::Data { .. }) => match self.reuse_in_need()? {
-                // Not more than its former length: the disk has no space for more.
+                // No more than its former length: the disk has no space for more.
                 Some(room) => self.write(time_ms, piece, room),
                 None => Err(error),
             },
@@ -291,11 +291,11 @@ impl JournalWriter {
     }
 
     /// Continues in another segment: a new one, or the oldest one at the limit.
-    fn turn_over(&mut self) -> io::Result<()> {
+    fn advance(&mut self) -> io::Result<()> {
         while self.bytes().saturating_add(self.segment_size) > self.limit {
             let Some(oldest) = self.older.front() else { break };
             if oldest.bytes > self.segment_size {
-                // It is from a time with another limit.
+                // It was written under another limit.
                 self.drop_oldest()?;
             } else if self.reuse_oldest()? {
                 return Ok(());
@@ -319,7 +319,7 @@ impl JournalWriter {
         }
     }
 
-    /// After a failed write: reuses a segment, which has space on disk. Returns how much.
+    /// Reuses a segment after a failed write, since it has space on disk. Returns how much.
     fn reuse_in_need(&mut self) -> io::Result<Option<u64>> {
         let Some(current) = &self.current else { return Ok(None) };
         if current.used == 0 && current.inherited > 0 {
@@ -376,7 +376,7 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// A former segment without a header is empty, and the next one has its sequence.
+    /// A previous segment without a header is empty, and the next one has its sequence.
     fn replace_current(&mut self, next: Current) {
         if let Some(former) = self.current.replace(next)
             && former.used > 0

@@ -43,7 +43,7 @@ impl Disk for LimitedDisk {
         if self.0.lock().unwrap().no_inodes {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        TrueDisk.make_folder(path)
+        RealDisk.make_folder(path)
     }
 
     fn open(&self, path: &Path, make: bool) -> io::Result<File> {
@@ -53,12 +53,12 @@ impl Disk for LimitedDisk {
                 false => Err(io::ErrorKind::NotFound.into()),
             };
         }
-        TrueDisk.open(path, make)
+        RealDisk.open(path, make)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.0.lock().unwrap().dropped += 1;
-        TrueDisk.rename(from, to)
+        RealDisk.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -67,7 +67,7 @@ impl Disk for LimitedDisk {
         let inode = path.metadata()?.ino();
         let own = state.own.remove(&inode).unwrap_or(0);
         state.free = state.free.map(|free| free + own);
-        TrueDisk.remove(path)
+        RealDisk.remove(path)
     }
 
     /// Like a real disk, it writes what fits, and fails only if nothing does.
@@ -88,7 +88,7 @@ impl Disk for LimitedDisk {
         state.free = state.free.map(|free| free - allowed);
         state.own.insert(inode, own.max(at + fits as u64));
         let head = &head[..head.len().min(fits)];
-        TrueDisk.write(file, head, &data[..fits - head.len()], at)
+        RealDisk.write(file, head, &data[..fits - head.len()], at)
     }
 }
 

@@ -22,8 +22,8 @@ const WINDOWS: u32 = 6;
 const SHORTEST_WINDOW: Duration = Duration::from_millis(1);
 /// The length of the last window, unless the others are even shorter.
 const CLOSE: Duration = Duration::from_secs(1);
-/// Even an agent at rest uses some CPU: timers, garbage collection and keep-alives of a runtime like Node
-/// take about a hundredth of a core. Work takes more hundredths than this, even if it waits for a disk.
+/// The CPU use of an agent at rest: timers, garbage collection and keep-alives of a runtime like
+/// Node take about a hundredth of a core. Work takes more than this, even if it waits for a disk.
 const REST_PERCENT: u32 = 3;
 /// Less CPU time than this counts as rest: the kernel counts it in ticks of 10 ms.
 const NOISE: Duration = Duration::from_millis(20);
@@ -87,12 +87,12 @@ impl ActivityMonitor {
         activity
     }
 
-    /// When to check next; never, if there is no limit.
+    /// Returns when to check next; never, if there is no limit.
     pub(super) fn due(&self) -> Option<Duration> {
         self.due
     }
 
-    /// Whether a check needs a sample.
+    /// Returns whether a check needs a sample.
     pub(super) fn needs_activity(&self) -> bool {
         self.limits.idle.is_some()
     }
@@ -149,7 +149,7 @@ impl ActivityMonitor {
         }
     }
 
-    /// The end of a window that begins now, and whether it is the last one.
+    /// Returns the end of a window that begins now, and whether it is the last one.
     fn end_of_window(&self, now: Duration, idle_since: Duration) -> (Duration, bool) {
         let Some(limit) = self.limits.idle else { return (Duration::MAX, false) };
         let length = (limit / WINDOWS).max(SHORTEST_WINDOW);
@@ -182,7 +182,7 @@ fn is_over(limit: Option<Duration>, since: Duration, now: Duration) -> bool {
     limit.is_some_and(|limit| now >= since.saturating_add(limit))
 }
 
-/// The maximum CPU time that an agent at rest uses in this time.
+/// Returns the maximum CPU time that an agent at rest uses in this time.
 fn at_rest(time: Duration) -> Duration {
     (time / 100 * REST_PERCENT).max(NOISE)
 }

@@ -18,7 +18,7 @@ enum Happening {
     Work(Duration),
 }
 
-/// A launch whose whole checks is known in advance.
+/// A launch whose activity is known in advance.
 #[derive(Debug, Clone, Default)]
 struct World(Vec<(Duration, Happening)>);
 
@@ -56,7 +56,7 @@ impl World {
         ActivityMonitor::new(limits, Duration::ZERO, Some(self.sample(Duration::ZERO)))
     }
 
-    /// The last activity whose time is known exactly.
+    /// Returns the last activity whose time is known exactly.
     fn last_sign(&self, now: Duration) -> Duration {
         self.last(now, |what| !matches!(what, Happening::Work(_)))
     }
@@ -68,7 +68,7 @@ struct Checks {
     checks: Vec<Duration>,
 }
 
-/// Checks when it is due, and at `more` times besides.
+/// Checks when a check is due, and at the times in `more`.
 fn run(world: &World, limits: ActivityLimits, more: &[Duration], horizon: Duration) -> Checks {
     let mut activity = world.activity(limits);
     let mut checks = Vec::new();
@@ -76,15 +76,14 @@ fn run(world: &World, limits: ActivityLimits, more: &[Duration], horizon: Durati
     more.sort_unstable_by(|a, b| b.cmp(a));
     loop {
         let extra = more.last().copied();
-        let asked = activity.due();
-        let Some(now) = [asked, extra].into_iter().flatten().min().filter(|at| *at <= horizon)
-        else {
+        let due = activity.due();
+        let Some(now) = [due, extra].into_iter().flatten().min().filter(|at| *at <= horizon) else {
             return Checks { over: None, checks };
         };
         if extra == Some(now) {
             more.pop();
         }
-        if asked == Some(now) {
+        if due == Some(now) {
             checks.push(now);
         }
         if let Some(limit) = activity.judge(world.seen(now)) {
@@ -200,7 +199,7 @@ fn silence_and_timeout_are_exact() {
     assert_eq!(checks.checks, [MINUTE]);
 }
 
-/// A clock of which the awake time stands still while the machine sleeps.
+/// A clock whose awake time stands still while the machine sleeps.
 #[derive(Debug, Clone, Copy, Default)]
 struct Clock {
     wall: Duration,
@@ -332,7 +331,7 @@ proptest! {
         prop_assert_eq!(checks.over, Some((limit, Cause::Idle)));
     }
 
-    /// However busy a launch is, each check is at least one window after the last.
+    /// However busy a launch is, there is at least one window between two checks.
     #[test]
     fn checks_are_few(
         happenings in proptest::collection::vec(happening(), 0..20),

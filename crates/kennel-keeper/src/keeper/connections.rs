@@ -21,17 +21,17 @@ use crate::protocol::{
     VERSION,
 };
 
-const CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// The maximum number of requests of one connection that are read in one turn.
-const AT_ONCE: u32 = 64;
+const MAX_PER_TURN: u32 = 64;
 /// The maximum number of queued reports of one connection.
-const QUEUED: usize = 256;
+const MAX_QUEUED: usize = 256;
 /// The maximum number of requests that wait until the program runs.
-const EARLY: usize = 64;
+const MAX_EARLY: usize = 64;
 /// How long a daemon may take to record an outcome before it is written to disk as well.
-const RECORDING: Duration = Duration::from_secs(5);
+const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between attempts to write an outcome to disk.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Something that concerns the launch itself.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Connections {
         KeeperReport::Hello { version: VERSION, pid, token: self.token.clone() }
     }
 
-    /// Sends a hello to the daemon that requested the launch, before it asks.
+    /// Sends a hello to the daemon that requested the launch, before the daemon sends one.
     pub(super) fn greet_daemon(&mut self) {
         let hello = self.hello();
         self.send_to_daemons(&hello, None);
@@ -258,9 +258,10 @@ impl Connections {
         use KeeperRequest::{Input, Members, Usage};
         for event in events {
             match event {
-                event if self.early.len() < EARLY => self.early.push(event),
+                event if self.early.len() < MAX_EARLY => self.early.push(event),
                 PeerEvent::Request(from, Input(_) | Members | Usage) => {
-                    let refused = KeeperReport::Refused("the program does not run yet".to_owned());
+                    let refused =
+                        KeeperReport::Refused("the program is not running yet".to_owned());
                     self.send_to(from, &refused);
                 }
                 // No peer waits for an answer to the others.
@@ -269,7 +270,7 @@ impl Connections {
         }
     }
 
-    /// The requests that arrived before the program ran, once.
+    /// Returns the requests that arrived before the program ran, once.
     pub(super) fn take_early(&mut self) -> Vec<PeerEvent> {
         std::mem::take(&mut self.early)
     }
@@ -284,7 +285,7 @@ impl Connections {
             let own = rustix::process::geteuid();
             // Inside a pid namespace the kernel returns no credentials of a peer outside.
             let belongs = peer.map_or(true, |peer| peer.uid == own || peer.uid.is_root());
-            if belongs && self.connections.len() < CONNECTIONS {
+            if belongs && self.connections.len() < MAX_CONNECTIONS {
                 self.add(socket, None);
                 return; // the next one in the next turn
             }
@@ -294,7 +295,7 @@ impl Connections {
 
     fn read(&mut self, index: usize, events: &mut Vec<PeerEvent>) {
         // One busy connection must not keep the others from being served.
-        for _ in 0..AT_ONCE {
+        for _ in 0..MAX_PER_TURN {
             let connection = &mut self.connections[index];
             if connection.gone {
                 return;
@@ -316,7 +317,7 @@ impl Connections {
 
     fn answer(&mut self, index: usize, request: KeeperRequest, events: &mut Vec<PeerEvent>) {
         use KeeperRequest::{
-            Dismiss, Follow, Go, Hello, Keep, Kill, Open, Release, Status, Stop, Touch, Untether,
+            Detach, Dismiss, Follow, Go, Hello, Keep, Kill, Open, Release, Status, Stop, Touch,
         };
         let connection = &mut self.connections[index];
         let (number, role) = (connection.number, connection.role);
@@ -330,12 +331,12 @@ impl Connections {
                 connection.follows = true;
                 return;
             }
-            Keep => return self.refuse(index, "this keeper has a launch"),
+            Keep => return self.refuse(index, "this keeper already has a launch"),
             Go | Open | Dismiss | Release | Touch if !is_daemon => {
                 return self.refuse(index, "only the daemon may send this request");
             }
-            Untether if role == Some(PeerRole::Owner) => connection.role = Some(PeerRole::Client),
-            Untether => return self.refuse(index, "only the owner may send this request"),
+            Detach if role == Some(PeerRole::Owner) => connection.role = Some(PeerRole::Client),
+            Detach => return self.refuse(index, "only the owner may send this request"),
             _ => {}
         }
         events.push(PeerEvent::Request(number, request));
@@ -384,12 +385,12 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits until a daemon, whose connection is returned, has recorded the outcome, or the disk.
+    /// Waits until a daemon, whose connection is returned, or the disk has the outcome.
     pub(super) fn wait_until_recorded(
         mut self,
         to_disk: impl Fn() -> io::Result<()>,
     ) -> io::Result<Option<OwnedFd>> {
-        let deadline = Instant::now() + RECORDING;
+        let deadline = Instant::now() + RECORD_TIMEOUT;
         loop {
             if self.serve().iter().any(|event| event.is(&KeeperRequest::Release)) {
                 let mut daemons = self.connections.into_iter().filter(PeerConnection::is_daemon);
@@ -407,7 +408,7 @@ impl Connections {
                 }
                 Err(error) => {
                     self.trouble(format!("can't write the outcome to disk: {error}"));
-                    self.wait(Some(now + RETRY))?;
+                    self.wait(Some(now + RETRY_PAUSE))?;
                 }
             }
         }
@@ -415,7 +416,7 @@ impl Connections {
 }
 
 impl PeerConnection {
-    /// Whether a daemon is connected that has received everything.
+    /// Returns whether a daemon is connected that has received everything.
     fn is_daemon(&self) -> bool {
         self.role == Some(PeerRole::Daemon) && !self.gone && self.channel.queued() == 0
     }
@@ -425,7 +426,7 @@ impl PeerConnection {
             return;
         }
         self.channel.send(message, descriptor.map(AsFd::as_fd));
-        self.gone = self.channel.queued() > QUEUED; // the peer does not read
+        self.gone = self.channel.queued() > MAX_QUEUED; // the peer does not read
     }
 
     fn report_growth(&mut self, end: u64) {

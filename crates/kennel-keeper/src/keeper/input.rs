@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 
 /// The maximum number of bytes that are pending for an agent that does not read.
-const BOUND: usize = 64 * 1024;
+const MAX_PENDING: usize = 64 * 1024;
 /// Control-D: end of file on a terminal.
 const END_OF_TRANSMISSION: u8 = 4;
 
@@ -32,7 +32,7 @@ impl AgentInput {
         if self.target.is_none() || self.closing {
             return Err("the agent's standard input is closed");
         }
-        if self.pending.len() + bytes.len() > BOUND {
+        if self.pending.len() + bytes.len() > MAX_PENDING {
             return Err("the agent does not read its input, and too much of it is pending");
         }
         self.pending.extend(bytes);
@@ -41,7 +41,7 @@ impl AgentInput {
 
     pub(super) fn close(&mut self) {
         if self.is_terminal {
-            if self.pending.len() < BOUND {
+            if self.pending.len() < MAX_PENDING {
                 self.pending.push_back(END_OF_TRANSMISSION);
             }
         } else {

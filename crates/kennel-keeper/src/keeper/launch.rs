@@ -26,10 +26,10 @@ use crate::protocol::{
     OutcomeFile, Stdin, apply_settings,
 };
 
-/// How long the daemon may take for its next request. It is a program, but its disk may be slow.
-const GRANT: Duration = Duration::from_secs(60);
+/// How long the daemon may take for its next request: enough for a slow disk.
+const GRANT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the exec may take: enough for a slow network file system.
-const EXEC: Duration = Duration::from_secs(30);
+const EXEC_TIMEOUT: Duration = Duration::from_secs(30);
 
 fn failed(code: u8, error: &(dyn Error + 'static)) -> Cause {
     Cause::Failed { code, why: with_causes(error) }
@@ -59,7 +59,7 @@ pub(super) fn launch_and_supervise(
     inherited: &YardInheritance,
     lock: BorrowedFd<'_>,
 ) -> (Outcome, Option<OutcomeFile>) {
-    // While the daemon writes its record.
+    // This runs while the daemon writes its record.
     let (file, journal) = match prepare(connections, order, lock) {
         Ok(files) => files,
         Err(cause) => {
@@ -102,7 +102,7 @@ pub(super) fn launch_and_supervise(
     (outcome, Some(file))
 }
 
-/// Reserves everything that can fail for want of disk space, before anything runs.
+/// Reserves everything that can fail for lack of disk space, before anything runs.
 fn prepare(
     connections: &mut Connections,
     order: &LaunchOrder,
@@ -116,7 +116,7 @@ fn prepare(
         Ok((file, journal))
     };
     prepared().map_err(|error: io::Error| {
-        let why = format!("the session's folder {}: {error}", order.folder.display());
+        let why = format!("can't prepare the folder {}: {error}", order.folder.display());
         Cause::Failed { code: 202, why }
     })
 }
@@ -135,7 +135,7 @@ fn make_pen(
         create_pen(support, &order.name, order.kind, &order.pen_limits(), init)
     };
     create(support)
-        // What the host supports may have changed since the yard tried it.
+        // Host support may have changed since the yard tested it.
         .or_else(|_| create(&HostSupport::survey(&order.name.home)))
         .map_err(|error| failed(203, &error))
 }
@@ -172,7 +172,7 @@ fn launch(
     wait_for(connections, Some(&gated), &KeeperRequest::Open)?;
     fault::point("keeper.granted");
     connections.set_stage(LaunchStage::Running);
-    let ends = gated.open(Instant::now() + EXEC)?;
+    let ends = gated.open(Instant::now() + EXEC_TIMEOUT)?;
     connections.send_to_all(&KeeperReport::Running);
     Ok(ends)
 }
@@ -186,7 +186,7 @@ fn wait_for(
 ) -> Result<(), Cause> {
     use KeeperRequest::{Dismiss, Kill, Stop};
     use PeerEvent::{OwnerGone, Request};
-    let deadline = Instant::now() + GRANT;
+    let deadline = Instant::now() + GRANT_TIMEOUT;
     loop {
         let events = connections.serve();
         let calls_off = |event: &PeerEvent| {
@@ -215,7 +215,7 @@ fn wait_for(
     }
 }
 
-/// The command. Its arguments and environment may have secrets in them, so the order keeps no copy.
+/// Builds the command. Arguments and environment may contain secrets, so the order keeps no copy.
 fn command(order: &mut LaunchOrder, stdin: Option<OwnedFd>) -> Result<Command, Cause> {
     let argv = std::mem::take(&mut order.argv);
     let [program, arguments @ ..] = &argv[..] else {

@@ -14,7 +14,7 @@ pub(super) fn attainable(wanted: &[ResourceLimit]) -> (Vec<ResourceLimit>, Vec<R
     within(wanted, own, may_raise)
 }
 
-/// Whether the kernel lets this process raise a hard limit.
+/// Returns whether the kernel lets this process raise a hard limit.
 fn may_raise() -> bool {
     capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_RESOURCE))
 }

@@ -5,7 +5,7 @@
 //! forked ─► Waiting ─ Go ─► pen, process ─► Gated ─ Open ─► Running ─► Ending ─► Over ─ Release ─► gone
 //!              └─ Dismiss, no daemon, timeout ──┴───────────────────────────────►┘
 //! ```
-//! If the daemon dies before the gate is opened, nothing is run. After that the keeper goes on
+//! If the daemon dies before the gate is opened, nothing is run. After that the keeper continues
 //! without a daemon until its lease is over. It exits when the pen is empty and the outcome is
 //! recorded: by a daemon that sends `Release`, or on disk.
 
@@ -67,7 +67,7 @@ pub(crate) const DESCRIPTORS: usize = 3;
 
 impl LaunchDescriptors {
     /// Takes the descriptors of an order. The connection to the daemon is one of them if the order
-    /// comes through the yard. Returns none if one is missing.
+    /// comes through the yard. Returns `None` if one is missing.
     pub(crate) fn new(descriptors: Vec<OwnedFd>, daemon: Option<OwnedFd>) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
         let (order, lock) = (descriptors.next()?, descriptors.next()?);
@@ -120,7 +120,7 @@ fn keep(
     let removed = !outcome.folder_left;
     let daemon = finish(connections, file.as_ref(), outcome)?;
     drop(lock); // from here on this process is not its keeper
-    // A keeper that has entered a namespace, left a folder, or still has a child is not used again.
+    // A keeper that entered a namespace, left a folder behind, or has a child is not used again.
     let alone = reap::reap_any()? == Reaped::NoChildren;
     let reusable = order.kind != PenKind::Pidns && removed && alone;
     Ok(daemon.filter(|_| reusable))
@@ -153,7 +153,7 @@ fn finish(
     Ok(daemon)
 }
 
-/// The outcome of a launch in which nothing ran.
+/// Returns the outcome of a launch in which nothing ran.
 pub(crate) fn never_ran(cause: Cause) -> Outcome {
     Outcome {
         status: None,

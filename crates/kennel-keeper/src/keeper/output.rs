@@ -1,4 +1,4 @@
-//! The agent's output: read as fast as it comes, and written to the journal.
+//! The agent's output, which is read at once and written to the journal.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -13,17 +13,17 @@ use crate::journal::{Appended, JournalWriter};
 
 const CHUNK: usize = 64 * 1024;
 /// The maximum number of reads of one stream in one turn.
-const TURNS: u32 = 16;
-/// If a short read follows another one sooner than this …
+const MAX_READS: u32 = 16;
+/// If less than this time lies between two short reads …
 const BUSY: Duration = Duration::from_millis(1);
 /// … the next read waits this long: a program that prints line by line is then read in larger
-/// pieces, and the delay is too short to be noticed.
-const NAP: Duration = Duration::from_micros(500);
+/// pieces, and the delay is too short to notice.
+const READ_PAUSE: Duration = Duration::from_micros(500);
 /// How long reading the last output may take.
-const LAST_OUTPUT: Duration = Duration::from_secs(5);
+const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A read of fewer bytes is short.
 const SHORT: usize = 16 * 1024;
-/// The size of a pipe that was full after a nap, so that the agent does not have to wait for the
+/// The size of a pipe that was full after a pause, so that the agent does not have to wait for the
 /// next read. Other pipes stay small: the kernel limits the memory of all pipes of a user.
 const LARGE_PIPE: usize = 256 * 1024;
 
@@ -41,12 +41,12 @@ pub(super) struct AgentOutput {
     journal: JournalWriter,
     buffer: Vec<u8>,
     last_short: Option<Instant>,
-    nap_until: Option<Instant>,
+    resume_at: Option<Instant>,
 }
 
 impl AgentOutput {
     pub(super) fn new(journal: JournalWriter) -> Self {
-        Self { sources: Vec::new(), journal, buffer: Vec::new(), last_short: None, nap_until: None }
+        Self { sources: Vec::new(), journal, buffer: Vec::new(), last_short: None, resume_at: None }
     }
 
     /// Adds a stream, which must not block.
@@ -63,9 +63,9 @@ impl AgentOutput {
         self.journal.end()
     }
 
-    /// Adds the streams to wait for, or returns the end of the nap.
+    /// Adds the streams to wait for, or returns the end of the pause.
     pub(super) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Option<Instant> {
-        if let Some(until) = self.nap_until {
+        if let Some(until) = self.resume_at {
             return Some(until);
         }
         let sources = self.sources.iter();
@@ -76,16 +76,16 @@ impl AgentOutput {
     /// Reads what is available now. Returns whether there was anything.
     pub(super) fn pump(&mut self) -> io::Result<bool> {
         let now = Instant::now();
-        if self.nap_until.is_some_and(|until| now < until) {
+        if self.resume_at.is_some_and(|until| now < until) {
             return Ok(false);
         }
-        if self.nap_until.take().is_some() {
+        if self.resume_at.take().is_some() {
             self.enlarge_full_pipes();
         }
         let (any, short) = self.drain()?;
         if any && short {
             if self.last_short.is_some_and(|last| now.saturating_duration_since(last) < BUSY) {
-                self.nap_until = Some(now + NAP);
+                self.resume_at = Some(now + READ_PAUSE);
             }
             self.last_short = Some(now);
         }
@@ -109,7 +109,7 @@ impl AgentOutput {
     /// Reads everything that is left. The pen is empty, but a process outside may still write, so
     /// this has a deadline.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        let deadline = Instant::now() + LAST_OUTPUT;
+        let deadline = Instant::now() + LAST_OUTPUT_TIMEOUT;
         let drained = loop {
             match self.drain() {
                 Ok((true, _)) if Instant::now() < deadline => {}
@@ -133,7 +133,7 @@ impl AgentOutput {
         let mut index = 0;
         while index < self.sources.len() {
             let mut open = true;
-            for _ in 0..TURNS {
+            for _ in 0..MAX_READS {
                 let read = self.read(index)?;
                 open = read.is_some();
                 let bytes = read.unwrap_or(0);
@@ -152,7 +152,7 @@ impl AgentOutput {
         Ok((any, all_short))
     }
 
-    /// Returns how many bytes were read; zero if there is nothing now, none at the end of the stream.
+    /// Returns the number of bytes read: 0 if there are none now, `None` at the end of stream.
     fn read(&mut self, index: usize) -> io::Result<Option<usize>> {
         self.buffer.clear();
         self.buffer.reserve(CHUNK);

@@ -1,22 +1,22 @@
 //! A keeper takes one launch after another.
 //!
-//! To fork a process, to touch its first pages and to exit takes as long as everything else that a keeper does
-//! for a short session. So a keeper whose pen is empty and whose outcome is recorded closes everything but its
-//! connection to the daemon, reports that it is free, and waits for the next launch. Meanwhile it belongs to
-//! no session. It exits when the daemon does, or when the daemon has no use for it.
+//! Forking a process, touching its first pages and exiting takes as long as all else that a keeper
+//! does for a short session. So a keeper with an empty pen and a recorded outcome closes everything
+//! but its daemon connection, reports that it is free, and waits for the next launch. Meanwhile it
+//! has no session. It exits with the daemon, or when the daemon does not need it.
 
 use std::io;
 
 use kennel_pen::wire::{Channel, Delivery, Received, WireMessage};
-use kennel_sys::process::leave_at_once;
+use kennel_sys::process::exit_at_once;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
 
 use super::{LaunchDescriptors, YardInheritance, keep, setup};
 use crate::protocol::{KeeperReport, KeeperRequest, LONGEST_REQUEST};
 
-/// The maximum number of launches of one keeper, so that a leak does not grow for ever.
-const LAUNCHES: u32 = 1000;
+/// The maximum number of launches of one keeper, so that a leak does not grow forever.
+const MAX_LAUNCHES: u32 = 1000;
 
 /// Runs as a keeper in a new fork of the yard, for one launch after another. Logs an error.
 pub(crate) fn serve(
@@ -28,7 +28,7 @@ pub(crate) fn serve(
     if let Err(error) = &served {
         log(error);
     }
-    leave_at_once(served.is_err().into())
+    exit_at_once(served.is_err().into())
 }
 
 fn serve_launches(
@@ -37,7 +37,7 @@ fn serve_launches(
 ) -> io::Result<()> {
     setup::detach()?;
     for launch in 1.. {
-        let daemon = keep(descriptors, inherited)?.filter(|_| launch < LAUNCHES);
+        let daemon = keep(descriptors, inherited)?.filter(|_| launch < MAX_LAUNCHES);
         let Some(daemon) = daemon else { return Ok(()) };
         inherited.facts.set_name("kennel-spare")?;
         let Some(next) = wait_for_launch(daemon)? else { return Ok(()) };
@@ -58,7 +58,7 @@ fn wait_for_launch(daemon: OwnedFd) -> io::Result<Option<LaunchDescriptors>> {
                 if KeeperRequest::decode(&bytes) == Ok(KeeperRequest::Keep) {
                     return Ok(LaunchDescriptors::new(descriptors, Some(channel.into_socket())));
                 }
-                // A late request to the keeper of the former launch.
+                // A late request to the keeper of the previous launch.
             }
             Received::End => return Ok(None),
             Received::Nothing => {

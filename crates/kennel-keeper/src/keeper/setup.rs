@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
 /// How much higher the OOM score of a keeper is than that of the yard.
-const ABOVE_THE_YARD: i32 = 50;
+const KEEPER_OFFSET: i32 = 50;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct YardFacts {
@@ -27,7 +27,7 @@ impl YardFacts {
 
     /// Raises the OOM score for the agent. Dropping the result sets the keeper's own score.
     pub(super) fn raise_for_agent(&self) -> Option<OomScore> {
-        OomScore::raised_from(self.oom_score?.saturating_add(ABOVE_THE_YARD))
+        OomScore::raised_from(self.oom_score?.saturating_add(KEEPER_OFFSET))
     }
 
     /// Sets the name that `ps` shows, and the command line where it may be changed.
@@ -38,12 +38,12 @@ impl YardFacts {
     }
 }
 
-/// Becomes a process of its own.
+/// Detaches this process from the session and the signals of the yard.
 pub(super) fn detach() -> io::Result<()> {
     // A session of its own has a CPU share of its own, which a busy neighbour can't take.
     rustix::process::setsid()?;
     // A keeper exits when its pen is empty, not because a whole group got a TERM. The yard already
-    // ignores the other polite signals; it reads this one from a descriptor.
+    // ignores the other termination signals; it reads this one from a descriptor.
     kennel_sys::signals::ignore(&[Signal::TERM.as_raw()])
 }
 

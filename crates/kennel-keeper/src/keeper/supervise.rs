@@ -19,10 +19,10 @@ use crate::fault;
 use crate::journal::JournalWriter;
 use crate::protocol::{Cause, KeeperReport, KeeperRequest, LaunchOrder, LaunchStage, Outcome};
 
-/// When an agent that still runs is expected to run for long.
+/// After this time an agent is expected to run for long.
 const LONG_RUNNING: Duration = Duration::from_secs(1);
-/// How long the client of a tethered session may take to connect.
-const OWNER: Duration = Duration::from_secs(5);
+/// How long the owner of a tethered session may take to connect.
+const OWNER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often pending requests and output are served before a time limit ends anything.
 const LAST_TURNS: u32 = 64;
 
@@ -32,10 +32,10 @@ pub(super) struct LaunchSupervisor<'a> {
     input: AgentInput,
     terminal: Option<AgentTerminal>,
     lease: Option<Duration>,
-    tether: Tether,
+    owner: OwnerState,
     clock: LimitClock,
     cause: Cause,
-    /// When memory that only the launch needed is given back; none once that is done.
+    /// When to give back memory that only the launch needed; `None` once that is done.
     give_back_at: Option<Instant>,
 }
 
@@ -46,13 +46,13 @@ struct AgentTerminal {
     _slave: OwnedFd,
 }
 
-/// Whether the session is tied to a client.
+/// Whether the session ends when one client, its owner, disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tether {
+enum OwnerState {
     None,
     /// The client must connect by then.
     Expected(Instant),
-    Tied,
+    Connected,
 }
 
 /// Supervises a launch whose gate is open, until its pen is empty.
@@ -73,9 +73,9 @@ pub(super) fn supervise(
         input: AgentInput::new(None, false),
         terminal: None,
         lease: order.lease,
-        tether: match order.tethered {
-            true => Tether::Expected(Instant::now() + OWNER),
-            false => Tether::None,
+        owner: match order.tethered {
+            true => OwnerState::Expected(Instant::now() + OWNER_TIMEOUT),
+            false => OwnerState::None,
         },
         cause: Cause::Ended,
         give_back_at: Some(Instant::now() + LONG_RUNNING),
@@ -88,7 +88,7 @@ pub(super) fn supervise(
     }
     let end = pen.run(&mut supervisor);
     let unseen = || Status::Unknown("the keeper did not see it end".into());
-    // The client may have died before its request was recorded: then only this records it.
+    // The client may have died before its request was recorded; then this is its only record.
     let cause = match supervisor.cause {
         Cause::Ended if pen.is_stopped_before_exit() => Cause::Stopped,
         cause => cause,
@@ -113,16 +113,16 @@ impl Supervisor for LaunchSupervisor<'_> {
             self.finish_output(pen);
             return Ok(());
         }
-        self.check_lease_and_tether(pen);
+        self.check_lease_and_owner(pen);
         self.check_time_limits(pen)
     }
 
     fn poll_fds<'a>(&'a self, pen: &SupervisedPen, fds: &mut Vec<PollFd<'a>>) -> Option<Instant> {
         self.connections.poll_fds(fds); // first, so that `woken` finds the listener
-        let nap = self.output.poll_fds(fds);
+        let due = self.output.poll_fds(fds);
         fds.extend(self.input.poll_fd());
         let others =
-            [nap, self.lease_end(), self.owner_deadline(), self.next_check(pen), self.give_back_at];
+            [due, self.lease_end(), self.owner_deadline(), self.next_check(pen), self.give_back_at];
         others.into_iter().flatten().min()
     }
 
@@ -184,7 +184,7 @@ impl LaunchSupervisor<'_> {
             self.connections.trouble(format!("can't read the last output: {error}"));
         }
         self.connections.grown(self.output.end());
-        // The agent's own status shows an OOM kill; that of one of its tools would go unnoticed.
+        // The agent's status shows an OOM kill of the agent, but not of one of its tools.
         if let Ok(Some(kills @ 1..)) = pen.pen.oom_kills() {
             let s = if kills == 1 { "" } else { "es" };
             let text =
@@ -195,12 +195,12 @@ impl LaunchSupervisor<'_> {
 
     fn is_something_pending(&self, pen: &SupervisedPen) -> io::Result<bool> {
         let mut fds: Vec<PollFd<'_>> = Vec::new();
-        let _nap = self.output.poll_fds(&mut fds);
+        let _pause = self.output.poll_fds(&mut fds);
         self.connections.poll_fds(&mut fds);
         Ok(pen.pen.wait_also_for(Some(Instant::now()), &mut fds)? == Woken::Changed)
     }
 
-    /// When to check the time limits. They don't matter once the end is under way.
+    /// Returns when to check the time limits. They don't matter once the end is under way.
     fn next_check(&self, pen: &SupervisedPen) -> Option<Instant> {
         if pen.is_ending() { None } else { self.clock.due() }
     }
@@ -247,7 +247,7 @@ impl LaunchSupervisor<'_> {
     fn check_clock(&mut self, pen: &Pen) -> Option<Cause> {
         self.clock.check(|| {
             let report = |error| {
-                let text = format!("can't see whether the session is active: {error}");
+                let text = format!("can't sample the activity of the session: {error}");
                 self.connections.trouble(text);
             };
             pen.activity().map_err(report).ok()
@@ -262,13 +262,13 @@ impl LaunchSupervisor<'_> {
     }
 
     fn owner_deadline(&self) -> Option<Instant> {
-        match self.tether {
-            Tether::Expected(by) => Some(by),
-            Tether::None | Tether::Tied => None,
+        match self.owner {
+            OwnerState::Expected(by) => Some(by),
+            OwnerState::None | OwnerState::Connected => None,
         }
     }
 
-    fn check_lease_and_tether(&mut self, pen: &mut SupervisedPen) {
+    fn check_lease_and_owner(&mut self, pen: &mut SupervisedPen) {
         let now = Instant::now();
         if self.lease_end().is_some_and(|end| now >= end) {
             // After the agent's exit this only ends the linger.
@@ -285,10 +285,10 @@ impl LaunchSupervisor<'_> {
     }
 
     fn owner_gone(&mut self, pen: &mut SupervisedPen) {
-        if self.tether == Tether::None {
+        if self.owner == OwnerState::None {
             return;
         }
-        self.tether = Tether::None;
+        self.owner = OwnerState::None;
         if self.cause == Cause::Ended && !pen.is_stop_requested() && !pen.has_exited() {
             self.cause = Cause::OwnerGone;
         }
@@ -304,7 +304,9 @@ impl LaunchSupervisor<'_> {
 
     fn handle(&mut self, pen: &mut SupervisedPen, event: PeerEvent) -> io::Result<()> {
         match event {
-            PeerEvent::OwnerConnected if self.tether != Tether::None => self.tether = Tether::Tied,
+            PeerEvent::OwnerConnected if self.owner != OwnerState::None => {
+                self.owner = OwnerState::Connected;
+            }
             PeerEvent::OwnerConnected => {}
             PeerEvent::OwnerGone => self.owner_gone(pen),
             PeerEvent::Request(from, request) => self.handle_request(pen, from, request)?,
@@ -344,7 +346,7 @@ impl LaunchSupervisor<'_> {
                 self.pump()?;
             }
             KeeperRequest::CloseOutput(stream) => self.output.close(stream.max(1)),
-            KeeperRequest::Untether => self.tether = Tether::None,
+            KeeperRequest::Detach => self.owner = OwnerState::None,
             KeeperRequest::Members => {
                 self.connections.send_to(from, &KeeperReport::Members(pen.processes()?));
             }

@@ -30,11 +30,11 @@ pub struct LaunchOrder {
     /// Resource limits.
     pub limits: Vec<ResourceLimit>,
     pub kind: PenKind,
-    /// How long processes that the agent leaves behind may go on.
+    /// How long processes that the agent leaves behind may keep running.
     pub linger: Duration,
     /// How long a stop waits between TERM and KILL.
     pub grace: Duration,
-    /// How long the session goes on without a daemon.
+    /// How long the session keeps running without a daemon.
     pub lease: Option<Duration>,
     /// Whether the session ends when its owner disconnects without a request to detach.
     pub tethered: bool,
@@ -44,8 +44,8 @@ pub struct LaunchOrder {
     pub stdin: Stdin,
     /// The maximum number of bytes of output that are kept.
     pub output_limit: u64,
-    /// How long the launch may take, from the open gate on. For all three time limits: time in which the
-    /// machine sleeps does not count, and zero is no limit. The keeper enforces them without the daemon.
+    /// How long the launch may take, from the open gate on. For all three time limits: the time
+    /// that the machine sleeps does not count, zero means no limit, and the keeper needs no daemon.
     pub timeout: Option<Duration>,
     /// How long the launch may show no activity at all.
     pub idle: Option<Duration>,
@@ -73,7 +73,7 @@ pub enum Stdin {
     Null,
     /// A pipe that clients write to.
     Pipe,
-    /// A descriptor that comes with the order.
+    /// A descriptor that is sent with the order.
     Given,
 }
 

@@ -25,7 +25,7 @@ pub enum Cause {
     },
     /// No daemon connected within the lease.
     LeaseOver,
-    /// The client that the session is tethered to disconnected.
+    /// The owner of the tethered session disconnected.
     OwnerGone,
     /// The timeout passed.
     TimedOut,
@@ -102,7 +102,7 @@ impl OutcomeFile {
         self.0.sync_data()
     }
 
-    /// Reads an outcome. Returns none if the file is missing or has no complete outcome.
+    /// Reads an outcome. Returns `None` if the file is missing or has no complete outcome.
     ///
     /// # Errors
     /// The file could not be read, so it is unknown whether there is an outcome.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
 
-/// How far a launch has come.
+/// The stage of a launch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LaunchStage {
     /// The keeper waits for the request to launch.
@@ -28,7 +28,7 @@ pub enum LaunchStage {
 /// The state of a launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeeperState {
-    /// How far the launch has come.
+    /// The stage of the launch.
     pub stage: LaunchStage,
     /// The agent's process.
     pub identity: Option<ProcessIdentity>,
@@ -56,9 +56,9 @@ pub enum KeeperReport {
         /// The launch's token.
         token: String,
     },
-    /// The state. For a daemon the agent's pidfd comes along, if there is an agent.
+    /// The state. A daemon also gets the agent's pidfd, if there is an agent.
     State(Box<KeeperState>),
-    /// The process exists behind its gate. Its pidfd comes along.
+    /// The process exists behind its gate. The report has its pidfd attached.
     Born {
         identity: ProcessIdentity,
         /// The folder of the pen's cgroup.
@@ -77,7 +77,7 @@ pub enum KeeperReport {
     StillAlive(Vec<Survivor>),
     /// The pen is empty, or nothing was ever launched. The keeper waits for a release.
     Gone(Outcome),
-    /// Something failed, and the keeper goes on.
+    /// Something failed, and the keeper continues.
     Trouble(String),
     /// The journal now ends at this offset.
     Grown(u64),

@@ -13,7 +13,7 @@ pub enum PeerRole {
     Daemon,
     /// A client that follows the session, types, or requests a stop.
     Client,
-    /// The client that a tethered session is tied to.
+    /// The client of a tethered session, which ends when this client disconnects.
     Owner,
 }
 
@@ -26,7 +26,7 @@ pub enum KeeperRequest {
         /// The peer's role.
         role: PeerRole,
     },
-    /// Asks for the state. The answer is [`super::KeeperReport::State`].
+    /// Requests the state. The answer is [`super::KeeperReport::State`].
     Status,
     /// Ends everything: TERM, and KILL after the grace (of the order, if none is given).
     Stop {
@@ -55,16 +55,16 @@ pub enum KeeperRequest {
     Follow,
     /// Closes the reading end of this stream (1 or 2), so that the agent's next write to it fails.
     CloseOutput(u8),
-    /// The session goes on without its owner.
-    Untether,
-    /// Asks for the processes in the pen.
+    /// Lets the session continue without its owner.
+    Detach,
+    /// Requests the processes in the pen.
     Members,
-    /// Asks for the resource usage of the pen.
+    /// Requests the resource usage of the pen.
     Usage,
     /// From the daemon: the agent has reported something, so it is not idle.
     Touch,
-    /// From the daemon, to a free keeper: take another launch. The order in a memfd, the launch's
-    /// lock, and possibly a standard input come along.
+    /// From the daemon, to a free keeper: take another launch. Sent with the order in a memfd, the
+    /// launch's lock, and possibly a standard input.
     Keep,
 }
 
@@ -93,7 +93,7 @@ mod tests {
             KeeperRequest::Resize(size),
             KeeperRequest::Follow,
             KeeperRequest::CloseOutput(1),
-            KeeperRequest::Untether,
+            KeeperRequest::Detach,
             KeeperRequest::Members,
             KeeperRequest::Usage,
             KeeperRequest::Touch,

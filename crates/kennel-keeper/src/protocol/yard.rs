@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum YardRequest {
-    /// From the daemon: start a keeper. The order in a memfd, the launch's lock, the keeper's end
-    /// of a socket to the daemon, and possibly a standard input come along.
+    /// From the daemon: start a keeper. Sent with the order in a memfd, the launch's lock, the
+    /// keeper's end of a socket to the daemon, and possibly a standard input.
     Fork {
         /// The daemon's number for the keeper.
         key: u64,
@@ -18,7 +18,7 @@ pub enum YardRequest {
         /// The path of the program; empty for the same program.
         program: String,
     },
-    /// From the daemon: store the descriptor that comes along for the next daemon.
+    /// From the daemon: store the attached descriptor for the next daemon.
     Keep {
         /// The name to store it under. It replaces what was stored under that name.
         name: String,
@@ -65,7 +65,7 @@ pub enum YardReport {
         /// Its program.
         name: String,
     },
-    /// A stored descriptor, which comes along.
+    /// A stored descriptor, sent with this report.
     Kept { name: String },
     /// The end of an answer to [`YardRequest::Kept`].
     KeptAll,

@@ -13,8 +13,8 @@ use rustix::process::{Resource, Rlimit};
 use super::YARD_LOCK;
 use crate::client::{self, YARD_SOCKET};
 
-/// Raises the soft limits, which are those of the client that started the yard. Other clients are
-/// not concerned by them, and agents get the limits of their own client.
+/// Raises the soft limits, which come from the client that started the yard. They do not apply to
+/// other clients: each agent gets the limits of its own client.
 pub(super) fn raise_limits() {
     let all = [
         Resource::Nofile, // the daemon has two descriptors for each session
@@ -36,7 +36,7 @@ pub(super) fn raise_limits() {
     }
 }
 
-/// Locks the lock file and the home itself. Returns none if another process has a lock.
+/// Locks the lock file and the home itself. Returns `None` if another process has a lock.
 pub(super) fn take_locks(home: &Path) -> io::Result<Option<(OwnedFd, OwnedFd)>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(home, flags, Mode::empty())?;

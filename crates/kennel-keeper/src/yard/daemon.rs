@@ -15,23 +15,23 @@ use rustix::fs::{Mode, OFlags};
 use super::resume::RESUME_VARIABLE;
 use crate::protocol::LONGEST_REQUEST;
 
-/// The name by which the program knows that it is the daemon, and which `ps` shows.
+/// The `argv[0]` that makes the program run as the daemon, and that `ps` shows.
 pub const DAEMON: &str = "kennel-daemon";
 
-const EXEC: Duration = Duration::from_secs(30);
+const EXEC_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause before a crashed daemon is restarted. It doubles each time …
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// … up to this.
+/// … up to this maximum.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
-/// After a daemon that ran this long, the pause is the first one again.
-const SOUND: Duration = Duration::from_secs(60);
+/// After a daemon that ran this long, the first pause applies again.
+const HEALTHY_RUN: Duration = Duration::from_secs(60);
 
 /// What a daemon requests by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DaemonExit {
     /// All sessions have ended, so the yard exits too.
     Stopped,
-    /// Sessions go on without a daemon, until a client requests one.
+    /// Sessions continue without a daemon, until a client requests one.
     Kept,
     /// A new daemon must be started at once.
     Replaced,
@@ -77,13 +77,13 @@ impl DaemonProcess {
         spec.env = environment()?;
         let gated = clone::start(spec).map_err(io::Error::other)?;
         let pid = gated.pid().as_raw_pid();
-        let pidfd = gated.run(Instant::now() + EXEC)?;
+        let pidfd = gated.run(Instant::now() + EXEC_TIMEOUT)?;
         let channel = Channel::new(ours, LONGEST_REQUEST);
         Ok(Self { pid, pidfd, channel, started: Instant::now() })
     }
 
     pub(super) fn ran_long(&self) -> bool {
-        self.started.elapsed() >= SOUND
+        self.started.elapsed() >= HEALTHY_RUN
     }
 }
 

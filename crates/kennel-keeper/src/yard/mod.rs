@@ -34,7 +34,7 @@ pub struct YardConfig {
     /// Its folder.
     pub home: PathBuf,
     pub home_id: HomeId,
-    /// The state of the former program of this process, if there was one.
+    /// The state of the previous program of this process, if there was one.
     pub resumed: Option<YardResume>,
 }
 

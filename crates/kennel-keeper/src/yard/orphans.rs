@@ -1,7 +1,7 @@
 //! Orphans: processes that were reparented to the yard.
 //!
-//! They get TERM first, and a grace period: a `git` that is killed at once leaves its lock files behind. The
-//! grace begins with the first orphan and is the same for all, so that new ones can't prolong it.
+//! They get TERM first, and a grace: a `git` that is killed at once leaves its lock files behind.
+//! The grace begins with the first orphan and is the same for all, so new orphans can't prolong it.
 
 use std::io;
 use std::time::{Duration, Instant};

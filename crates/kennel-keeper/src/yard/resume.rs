@@ -17,7 +17,7 @@ pub const RESUME_VARIABLE: &str = "KENNEL_YARD_RESUMES";
 /// The variable with the descriptors that are stored for the next daemon.
 pub const KEPT_VARIABLE: &str = "KENNEL_YARD_KEPT";
 
-/// The state that the former program of this process left.
+/// The state that the previous program of this process left.
 #[derive(Debug)]
 pub struct YardResume {
     pub(super) lock: OwnedFd,

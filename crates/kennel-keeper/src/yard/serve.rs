@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kennel_pen::wire::{Channel, Received, WireMessage};
 use kennel_pen::{HomeId, HostSupport, Status};
 use kennel_sys::pidfd;
-use kennel_sys::process::{Forked, fork_alone, leave_at_once};
+use kennel_sys::process::{Forked, exit_at_once, fork_alone};
 use kennel_sys::reap::{self, Reaped, WaitStatus};
 use kennel_sys::signals::{self, SignalFd};
 use rustix::event::{PollFd, PollFlags};
@@ -28,11 +28,11 @@ use crate::protocol::{LONGEST_REQUEST, VERSION, YardReport, YardRequest};
 
 /// How long orphans may take to end, including the grace, before a keeper's exit is reported with
 /// those that are left.
-const PATIENCE: Duration = Duration::from_secs(3);
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(3);
 /// The pause between two rounds of killing after that.
-const PROBE: Duration = Duration::from_secs(1);
-const TROUBLE: Duration = Duration::from_millis(100);
-const CLIENTS: usize = 512;
+const KILL_PAUSE: Duration = Duration::from_secs(1);
+const ERROR_PAUSE: Duration = Duration::from_millis(100);
+const MAX_CLIENTS: usize = 512;
 
 enum YardTurn {
     Next,
@@ -41,7 +41,7 @@ enum YardTurn {
     IsKeeper(LaunchDescriptors),
 }
 
-/// What the yard does after the exit of the daemon.
+/// The yard's behaviour after the daemon exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterDaemon {
     /// It starts a new daemon.
@@ -81,7 +81,7 @@ pub(super) struct YardServer {
 }
 
 impl YardServer {
-    /// Takes the home. Returns none if another yard has it.
+    /// Takes the home. Returns `None` if another yard has it.
     pub(super) fn take(config: YardConfig) -> io::Result<Option<Self>> {
         let YardConfig { home, home_id, resumed } = config;
         rustix::thread::set_name(c"kennel-yard")?;
@@ -96,7 +96,7 @@ impl YardServer {
         let YardResume { lock, home_lock, listener, keepers, store } = resumed;
         kennel_sys::process::prepare_to_fork();
         reap::become_subreaper()?;
-        // The last two: the client that started the yard may have limits on CPU time and file size.
+        // The last two: the starting client may have limits on CPU time and file size.
         let ignored = [
             Signal::HUP,
             Signal::INT,
@@ -145,10 +145,10 @@ impl YardServer {
                     let Self { support, facts, .. } = self;
                     return Some((descriptors, YardInheritance { support, facts }));
                 }
-                // What fails (no descriptors, no memory) may work later.
+                // An error such as no descriptors or no memory may go away.
                 Err(error) => {
                     log(&error.to_string());
-                    std::thread::sleep(TROUBLE);
+                    std::thread::sleep(ERROR_PAUSE);
                 }
             }
         }
@@ -195,8 +195,8 @@ impl YardServer {
         // Orphans are children, so their exit ends the wait.
         let orphans = self.orphans_since.map(|since| match now.saturating_duration_since(since) {
             terminating if terminating < GRACE => since + GRACE,
-            killing if killing < PATIENCE => now,
-            _ => now + PROBE,
+            killing if killing < ORPHAN_TIMEOUT => now,
+            _ => now + KILL_PAUSE,
         });
         let deadline = [self.start_at, orphans].into_iter().flatten().min();
         kennel_pen::poll(&mut fds, deadline).map(drop)
@@ -230,7 +230,7 @@ impl YardServer {
         if self.daemon.is_none() && self.keepers.is_empty() {
             self.future = AfterDaemon::Leave;
         } else if self.daemon.is_none() {
-            // Sessions without a daemon: a daemon must end them.
+            // Only a daemon can end the sessions.
             self.start_at = Some(Instant::now());
             self.start_daemon_if_due();
         }
@@ -265,7 +265,7 @@ impl YardServer {
         }
     }
 
-    /// Lets a newer program take over this process. If that fails, the old one goes on.
+    /// Lets a newer program take over this process. If that fails, the old one continues.
     fn become_successor(&mut self) {
         let Some(program) = self.successor.take() else { return };
         let descriptors = [&self.lock, &self.home_lock, &self.listener];
@@ -336,8 +336,8 @@ impl YardServer {
         match fork_alone() {
             Ok(Forked::Child) => {
                 let descriptors = LaunchDescriptors::new(descriptors, None);
-                // A fork that can't be a keeper must not go on as a second yard.
-                return descriptors.or_else(|| leave_at_once(1));
+                // A fork that can't be a keeper must not continue as a second yard.
+                return descriptors.or_else(|| exit_at_once(1));
             }
             Ok(Forked::Parent(pid)) => {
                 fault::point("yard.forked");
@@ -365,7 +365,7 @@ impl YardServer {
 
     fn report(&self, report: &YardReport) {
         let Some(daemon) = &self.daemon else { return };
-        // A daemon whose socket is full is stuck, and learns the rest from the status.
+        // A daemon whose socket is full is stuck, and can request the status later.
         if let Err(error) = daemon.channel.send(&report.encode(), &[]) {
             log(&format!("can't send a report to the daemon: {error}"));
         }
@@ -377,7 +377,7 @@ impl YardServer {
         while let Reaped::One(pid, ended) = reap::reap_any()? {
             self.child_ended(pid, ended);
         }
-        // Keepers and the daemon must go on, even if an agent stops them.
+        // Keepers and the daemon must continue, even if an agent stops them.
         while let Some(pid) = reap::stopped_child()? {
             if let Some(stopped) = pidfd::open(pid)? {
                 let _sent_or_gone = pidfd::send(&stopped, Signal::CONT)?;
@@ -427,7 +427,7 @@ impl YardServer {
                     left.push(error.to_string());
                 }
             }
-            if self.orphans_since.is_some() && since.elapsed() < PATIENCE {
+            if self.orphans_since.is_some() && since.elapsed() < ORPHAN_TIMEOUT {
                 return;
             }
         }
@@ -460,7 +460,7 @@ impl YardServer {
     fn serve_clients(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while let Ok(socket) = rustix::net::accept_with(&self.listener, flags) {
-            if self.clients.len() < CLIENTS {
+            if self.clients.len() < MAX_CLIENTS {
                 self.clients.push(Channel::new(socket, LONGEST_REQUEST));
             }
         }
@@ -488,7 +488,7 @@ impl YardServer {
                 self.terminating = false;
             }
             Ok(YardRequest::Status) => {}
-            // The other requests are the daemon's, and don't come over this socket.
+            // Other requests are for the daemon only, and not valid on this socket.
             _ => return,
         }
         // A client that does not read gets no answer.

@@ -15,9 +15,9 @@ use crate::fault;
 use crate::protocol::YardReport;
 
 /// The maximum number of files. Each takes a descriptor.
-const MOST: usize = 4096;
+const MAX_FILES: usize = 4096;
 /// The maximum number of files in one answer, which must fit into the socket.
-const AT_ONCE: usize = 50;
+const MAX_PER_ANSWER: usize = 50;
 
 /// The stored files by name.
 #[derive(Debug, Default)]
@@ -26,8 +26,8 @@ pub(super) struct YardStore(BTreeMap<String, OwnedFd>);
 impl YardStore {
     /// Stores a file. It replaces one of the same name.
     pub(super) fn keep(&mut self, name: String, descriptors: Vec<OwnedFd>) {
-        if self.0.len() >= MOST && !self.0.contains_key(&name) {
-            return log(&format!("can't store {name}: {MOST} files are already stored"));
+        if self.0.len() >= MAX_FILES && !self.0.contains_key(&name) {
+            return log(&format!("can't store {name}: {MAX_FILES} files are already stored"));
         }
         match descriptors.into_iter().next() {
             Some(file) => drop(self.0.insert(name, file)),
@@ -54,7 +54,7 @@ impl YardStore {
             }
         };
         let further = (Bound::Excluded(after), Bound::Unbounded);
-        for (name, file) in self.0.range::<str, _>(further).take(AT_ONCE) {
+        for (name, file) in self.0.range::<str, _>(further).take(MAX_PER_ANSWER) {
             if !send(&YardReport::Kept { name: name.clone() }, &[file]) {
                 break;
             }
@@ -80,7 +80,7 @@ impl YardStore {
         Ok(())
     }
 
-    /// Parses the state of the former program.
+    /// Parses the state of the previous program.
     pub(super) fn parse(text: &str) -> io::Result<Self> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "invalid list of stored files");
         let mut store = Self::default();

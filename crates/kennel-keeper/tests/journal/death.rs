@@ -1,4 +1,4 @@
-//! The keeper is killed: complete records are found, incomplete ones are not, and the gap is reported.
+//! The keeper is killed: readers find complete records only, and the gap is reported.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{Seen, append, bytes_at, drain, read_all};
 
 const LENGTHS: [usize; 4] = [100, 1, 60, 33];
 
-/// The bytes of a journal of one segment with a few records, and where each record ends.
+/// Returns the bytes of a journal of one segment with a few records, and where each record ends.
 fn template() -> (Vec<u8>, Vec<usize>) {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = JournalWriter::create(folder.path(), 1 << 20).unwrap();
@@ -22,7 +22,7 @@ fn template() -> (Vec<u8>, Vec<usize>) {
     (fs::read(folder.path().join("00000001")).unwrap(), ends)
 }
 
-/// The offset after this many records.
+/// Returns the offset after this many records.
 fn end_after(records: usize) -> u64 {
     LENGTHS[..records].iter().sum::<usize>() as u64
 }
@@ -196,7 +196,7 @@ impl Drop for Flood {
 fn floods_until_killed() {
     let Some(folder) = std::env::var_os(FLOODED) else { return };
     let mut writer = JournalWriter::create(Path::new(&folder), 256 << 10).unwrap();
-    // Not for ever, in case the test dies.
+    // Limited, in case the test dies.
     let enough = writer.end() + (1 << 30);
     let mut round = 0;
     while writer.end() < enough {

@@ -9,7 +9,7 @@ use super::{Seen, bytes_at, drain};
 
 const DISK: &str = "JOURNAL_TEST_DISK";
 
-/// Runs [`on_a_small_disk`] with a small tmpfs, in its own mount namespace, so that nothing is left behind.
+/// Runs [`on_a_small_disk`] with a small tmpfs in a mount namespace, so that nothing is left.
 #[test]
 fn a_full_disk() {
     if !rustix::process::geteuid().is_root() {
@@ -28,12 +28,12 @@ fn a_full_disk() {
         Ok(output) => output,
         Err(error) => return eprintln!("SKIPPED: a_full_disk needs unshare(1): {error}"),
     };
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     let complaint = String::from_utf8_lossy(&output.stderr);
     if complaint.contains("unshare failed") || complaint.contains("mount:") {
         return eprintln!("SKIPPED: a_full_disk can't mount here: {complaint}");
     }
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{complaint}");
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}{complaint}");
 }
 
 /// Run by the test above.

@@ -12,13 +12,13 @@ use std::path::Path;
 
 use kennel_keeper::journal::{Appended, JournalItem, JournalReader, JournalWriter, LossReason};
 
-/// The byte that must be at this offset.
+/// Returns the byte that must be at this offset.
 fn byte_at(offset: u64) -> u8 {
     let mixed = offset.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 56) as u8 ^ (mixed >> 32) as u8
 }
 
-/// The bytes that must follow this offset.
+/// Returns the bytes that must follow this offset.
 fn bytes_at(offset: u64, length: usize) -> Vec<u8> {
     (offset..offset + length as u64).map(byte_at).collect()
 }
@@ -36,7 +36,7 @@ enum Seen {
     Gap { offset: u64, lost: Option<u64>, why: LossReason },
 }
 
-/// All items up to the end.
+/// Returns all items up to the end.
 fn drain(reader: &mut JournalReader) -> Vec<Seen> {
     let mut seen = Vec::new();
     loop {
@@ -50,12 +50,12 @@ fn drain(reader: &mut JournalReader) -> Vec<Seen> {
     }
 }
 
-/// All items of a journal.
+/// Returns all items of a journal.
 fn read_all(folder: &Path) -> Vec<Seen> {
     drain(&mut JournalReader::open(folder).unwrap())
 }
 
-/// The text from the reader's position on, without gaps.
+/// Returns the text from the reader's position on, without gaps.
 fn text(reader: &mut JournalReader) -> String {
     let data = drain(reader).into_iter().filter_map(|seen| match seen {
         Seen::Data { data, .. } => Some(data),
@@ -64,7 +64,7 @@ fn text(reader: &mut JournalReader) -> String {
     String::from_utf8(data.flatten().collect()).unwrap()
 }
 
-/// The total length of all files of a journal.
+/// Returns the total length of all files of a journal.
 fn length_on_disk(folder: &Path) -> u64 {
     let lengths = std::fs::read_dir(folder).unwrap().map(|entry| {
         // A file may be renamed meanwhile.

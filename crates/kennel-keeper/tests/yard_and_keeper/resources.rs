@@ -9,7 +9,7 @@ pub(super) fn refused_or_reported(daemon: &mut Daemon) {
     launch.send(&KeeperRequest::Go);
     let outcome = launch.gone();
     let Cause::Failed { code: 203, why } = &outcome.cause else { panic!("{outcome:?}") };
-    assert!(why.contains("no limit on memory") && why.contains("--best-effort"), "{why}");
+    assert!(why.contains("can't limit memory") && why.contains("--best-effort"), "{why}");
     assert_eq!(outcome.status, None, "nothing ran");
     launch.send(&KeeperRequest::Release);
     daemon.keeper_ended(&mut launch);
@@ -19,9 +19,9 @@ pub(super) fn refused_or_reported(daemon: &mut Daemon) {
     let mut launch = daemon.fork(&order);
     launch.send(&KeeperRequest::Go);
     for what in ["memory", "cpu"] {
-        let said = launch.next_report();
-        let KeeperReport::Trouble(text) = &said else { panic!("{said:?}") };
-        assert!(text.contains(&format!("no limit on {what}")), "{text}");
+        let report = launch.next_report();
+        let KeeperReport::Trouble(text) = &report else { panic!("{report:?}") };
+        assert!(text.contains(&format!("can't limit {what}")), "{text}");
     }
     assert!(matches!(launch.next_report(), KeeperReport::Born { .. }));
     launch.send(&KeeperRequest::Open);

@@ -90,7 +90,7 @@ pub(super) fn exits_with_its_daemon(daemon: &mut Daemon) {
     let first = order(daemon, 1, PenKind::Subtree);
     let mut launch = daemon.fork(&first);
     run_to_end(&mut launch, 1);
-    // Late requests to the former launch are ignored.
+    // Late requests to the previous launch are ignored.
     for word in [KeeperRequest::Kill, KeeperRequest::Release, KeeperRequest::Open] {
         launch.send(&word);
     }

@@ -6,7 +6,7 @@ use super::*;
 
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// The kinds of pen that are possible here, each with a name for its session.
+/// Returns the kinds of pen that are possible here, each with a name for its session.
 fn pens() -> Vec<(&'static str, PenKind)> {
     let home = HomeId::random().unwrap();
     let mut pens = vec![("subtree", PenKind::Subtree)];
@@ -40,7 +40,7 @@ fn lives_for(launch: &Launch, how_long: Duration) {
     }
 }
 
-/// The order in this kind of pen, with a name that no other test has.
+/// Returns the order in this kind of pen, with a name that no other test has.
 fn in_pen(order: LaunchOrder, kind: PenKind) -> LaunchOrder {
     let name = PenName::random(order.name.home.clone()).unwrap();
     LaunchOrder { kind, name, ..order }
@@ -85,7 +85,7 @@ pub(super) fn truly_idle(daemon: &mut Daemon) {
 pub(super) fn computes_in_silence(daemon: &mut Daemon) {
     for (name, kind) in pens() {
         let stop = daemon.home.join(format!("{name}-stop"));
-        // The agent sleeps. A process that it started computes, without output and without children.
+        // The agent sleeps. A process that it started computes, without output or children.
         let script =
             format!("setsid sh -c 'while [ ! -e {} ]; do :; done' & wait; exit 5", stop.display());
         let order = daemon.order(name, &script);
@@ -122,7 +122,7 @@ pub(super) fn starts_processes(daemon: &mut Daemon) {
     }
 }
 
-/// Input is sent around the moment of the verdict. If a client learns that it was taken, the session goes on.
+/// Input arrives around the moment of the verdict. If it was taken, the session continues.
 pub(super) fn input_at_the_last_moment(daemon: &mut Daemon) {
     let launches = (0..12).map(|round: u32| {
         let order = daemon.order(&format!("a{round}"), "exec sleep 1000");
@@ -290,9 +290,9 @@ pub(super) fn how_long_it_is_open(daemon: &mut Daemon) {
     launch.run();
     let opened = Instant::now();
     lives_for(&launch, Duration::from_millis(50));
-    let told = ask(&mut launch).unwrap();
+    let open_for = ask(&mut launch).unwrap();
     let between = 50..=u64::try_from(opened.elapsed().as_millis()).unwrap() + 1000;
-    assert!(between.contains(&told), "{told} {between:?}");
+    assert!(between.contains(&open_for), "{open_for} {between:?}");
     launch.send(&KeeperRequest::Kill);
     launch.gone();
     launch.settle(daemon);

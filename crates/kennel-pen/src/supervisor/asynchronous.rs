@@ -47,7 +47,7 @@ pub struct AsyncGatedLaunch {
 }
 
 impl AsyncGatedLaunch {
-    /// The agent's process.
+    /// Returns the agent's process.
     pub fn identity(&self) -> Option<&ProcessIdentity> {
         self.handle.handle.identity()
     }
@@ -101,12 +101,12 @@ impl AsyncSupervisorHandle {
         }
     }
 
-    /// The blocking handle, for requests that need no waiting: stop, kill, signal.
+    /// Returns the blocking handle, for requests that need no waiting: stop, kill, signal.
     pub fn handle(&self) -> &SupervisorHandle {
         &self.handle
     }
 
-    /// The next event. No event is lost if the future is dropped.
+    /// Returns the next event. No event is lost if the future is dropped.
     pub async fn next_event(&mut self) -> Result<SupervisorEvent, SupervisorError> {
         let report = match self.handle.reports.pop_front() {
             Some(report) => report,

@@ -79,13 +79,13 @@ pub struct SupervisorProgram {
 }
 
 impl SupervisorProgram {
-    /// This program itself, whose `main` begins with [`super::run_if_supervisor`]. It is found
+    /// Uses this program itself, whose `main` begins with [`super::run_if_supervisor`]. It is found
     /// through `/proc/self/exe`, so it does not matter if the file was replaced.
     pub fn this_one() -> Self {
         Self { path: "/proc/self/exe".into() }
     }
 
-    /// Another program whose `main` begins with [`super::run_if_supervisor`].
+    /// Uses another program whose `main` begins with [`super::run_if_supervisor`].
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -107,8 +107,8 @@ impl SupervisorProgram {
     }
 
     /// Starts a supervisor and sends it the launch: the first step of [`Self::launch`], for
-    /// programs that serve other things meanwhile. [`SupervisorEvent::Born`] is the next event.
-    /// Then call [`SupervisorHandle::open`], and [`SupervisorEvent::Running`] follows.
+    /// programs that do other work meanwhile. [`SupervisorEvent::Born`] is the next event. Then
+    /// call [`SupervisorHandle::open`], and [`SupervisorEvent::Running`] follows.
     ///
     /// # Errors
     /// See [`SupervisorError`]. Nothing is left then.
@@ -193,13 +193,13 @@ pub struct GatedLaunch {
 }
 
 impl GatedLaunch {
-    /// The agent's process.
+    /// Returns the agent's process.
     pub fn identity(&self) -> &ProcessIdentity {
         // A GatedLaunch is only created from the event `Born`.
         self.handle.agent.as_ref().expect("a gated process was born")
     }
 
-    /// The name of the pen.
+    /// Returns the name of the pen.
     pub fn name(&self) -> &PenName {
         &self.handle.name
     }
@@ -255,17 +255,17 @@ impl SupervisorHandle {
         }
     }
 
-    /// The name of the pen.
+    /// Returns the name of the pen.
     pub fn name(&self) -> &PenName {
         &self.name
     }
 
-    /// The agent's process, once it was born.
+    /// Returns the agent's process, once it was born.
     pub fn identity(&self) -> Option<&ProcessIdentity> {
         self.agent.as_ref()
     }
 
-    /// The folder of the pen's cgroup, if it has one.
+    /// Returns the folder of the pen's cgroup, if it has one.
     pub fn cgroup_path(&self) -> Option<&Path> {
         self.cgroup.as_deref()
     }
@@ -331,7 +331,7 @@ impl SupervisorHandle {
         Ok(event)
     }
 
-    /// The next event before the deadline. The socket ([`AsFd`]) is readable when there is one.
+    /// Returns the next event before the deadline. The socket is readable when there is one.
     ///
     /// # Errors
     /// [`SupervisorError::Died`] if the supervisor has died before the pen was gone.

@@ -26,7 +26,7 @@ pub struct PenLaunch {
     pub(crate) command: Command,
     /// The kind of pen. The default is [`PenKind::Auto`].
     pub kind: PenKind,
-    /// How long processes may go on after the agent's exit. The default is 2 s.
+    /// How long processes may keep running after the agent's exit. The default is 2 s.
     pub linger: Duration,
     /// How long a stop waits between TERM and KILL. The default is 10 s.
     pub grace: Duration,
@@ -56,7 +56,7 @@ impl WireMessage for PenLaunch {}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SupervisorRequest {
-    /// The first request. The [`PenLaunch`] in a memfd and the three streams come along.
+    /// The first request, sent with the [`PenLaunch`] in a memfd and the three streams.
     Launch,
     Open,
     Signal(i32),

@@ -1,8 +1,8 @@
 //! Pens in helper processes, for programs that need more than one pen.
 //!
-//! A process owns at most one pen, and a pen dies with its owner. A program that wants many pens starts a small
-//! helper process for each: the parent of the agent, a subreaper, the owner of the pen. The program holds one
-//! end of a socket. When that closes, for whatever reason, the helper ends the pen and exits.
+//! A process owns at most one pen, and a pen dies with its owner. A program that wants many pens
+//! starts a helper process for each: it is the parent of the agent, a subreaper, and owns the pen.
+//! When the program closes its end of their socket or dies, the helper ends the pen and exits.
 //!
 //! The helper is the program itself in another role, so `main` must begin with
 //! [`run_if_supervisor`]. The example `many_pens` of this crate runs several pens at once:

@@ -1,5 +1,5 @@
-//! The supervisor's side: a small process with one thread that launches one agent into one pen. It ends the
-//! pen on request, or when the program that started it is gone, and exits only when the pen is empty.
+//! The supervisor's side: a small single-threaded process that launches one agent into one pen. It
+//! ends the pen on request or when its program is gone, and exits only when the pen is empty.
 //!
 //! ```text
 //! Launch -> pen -> process behind its gate -> Born -> Open -> Running -> … -> Exited -> … -> Gone
@@ -32,7 +32,7 @@ use crate::supervise::{
 use crate::wire::{Channel, Delivery, QueuedChannel, Received, WireMessage};
 
 /// How long the program may take for the next step of a launch.
-const CALLER: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The supervisor's own environment, which the agent must not inherit.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ impl OwnEnvironment {
     pub(super) fn set_up(namespace: Option<NamespaceInit>) -> io::Result<Self> {
         // Keep no folder of the user busy.
         rustix::process::chdir("/")?;
-        // A supervisor exits when its pen is empty, not because a whole tree or group got a polite
-        // signal: it may itself run inside another pen.
+        // A supervisor exits when its pen is empty, not because a whole tree or group got a
+        // termination signal: it may itself run inside another pen.
         let polite =
             [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
         kennel_sys::signals::ignore(&polite.map(Signal::as_raw))?;
@@ -126,7 +126,7 @@ fn start(
     opened.map(|_| None)
 }
 
-/// Whether the gate was opened. An error means that nothing runs.
+/// Returns whether the gate was opened. An error means that nothing runs.
 fn launch_into(
     caller: &mut SupervisorCaller,
     pen: &mut Pen,
@@ -146,7 +146,7 @@ fn launch_into(
         return Ok(false);
     }
     // Anything but the request to open calls the launch off: a closed socket, a kill, a timeout.
-    let request = caller.next_request(Instant::now() + CALLER).map_err(call("recvmsg"))?;
+    let request = caller.next_request(Instant::now() + STEP_TIMEOUT).map_err(call("recvmsg"))?;
     if !matches!(request, Some((SupervisorRequest::Open, _))) {
         return Ok(false);
     }
@@ -167,7 +167,7 @@ impl SupervisorCaller {
         self.channel.send(report.encode(), None);
     }
 
-    /// The next request; none if the program is gone or too slow.
+    /// Returns the next request, or `None` if the program is gone or too slow.
     fn next_request(
         &mut self,
         deadline: Instant,
@@ -196,7 +196,7 @@ impl SupervisorCaller {
         let malformed = || {
             io::Error::new(io::ErrorKind::InvalidData, "the first message is not a valid launch")
         };
-        let Some((request, descriptors)) = self.next_request(Instant::now() + CALLER)? else {
+        let Some((request, descriptors)) = self.next_request(Instant::now() + STEP_TIMEOUT)? else {
             return Ok(None);
         };
         let mut descriptors = descriptors.into_iter();
@@ -239,7 +239,7 @@ impl SupervisorCaller {
 
     /// Gives the program time to read the last report.
     fn wait_for_release(mut self) -> io::Result<()> {
-        let deadline = Instant::now() + CALLER;
+        let deadline = Instant::now() + STEP_TIMEOUT;
         while !self.gone {
             match self.next_request(deadline)? {
                 Some((SupervisorRequest::Release, _)) | None => break,

@@ -17,7 +17,7 @@ use crate::command::open_null;
 use crate::pen::poll;
 use crate::wire::{Channel, WireMessage};
 
-/// The name by which a program knows that it is a supervisor, and which `ps` shows.
+/// The `argv[0]` that makes a program run as a supervisor, and that `ps` shows.
 pub(crate) const SUPERVISOR: &str = "kennel-supervisor";
 /// A supervisor that creates a pid namespace and starts the real supervisor as its init.
 pub(crate) const SUPERVISOR_OF_NAMESPACE: &str = "kennel-supervisor-of-namespace";
@@ -69,8 +69,8 @@ fn refuse(why: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates the namespace, starts its init, and waits for its end. If this process is killed, the init goes
-/// on: it has the same socket. If the init is killed, the kernel kills every process in the namespace.
+/// Creates the namespace, starts its init, and waits for its end. If this process is killed, the
+/// init continues with the same socket. If the init is killed, so is the whole namespace.
 fn supervise_namespace() -> io::Result<()> {
     let with_user = !rustix::process::geteuid().is_root();
     // This process itself stays outside the new namespace, so its pid stays the same.

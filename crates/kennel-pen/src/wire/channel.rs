@@ -164,7 +164,7 @@ impl QueuedChannel {
         Self { channel, queue: VecDeque::new() }
     }
 
-    /// The channel itself.
+    /// Returns the channel itself.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
@@ -175,14 +175,14 @@ impl QueuedChannel {
         self.channel.into_socket()
     }
 
-    /// How many messages are queued.
+    /// Returns how many messages are queued.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// Sends a message, or queues it behind the others. A descriptor goes along only if the message can be
-    /// sent at once, and such a message overtakes queued ones. A message to a peer that has closed its end,
-    /// or that is too long, is dropped: the peer's own messages can still be received.
+    /// Sends a message, or queues it behind the others. A descriptor is sent only if the message
+    /// can be sent at once, and such a message overtakes queued ones. A message that is too long,
+    /// or whose peer has closed its end, is dropped: the peer's own messages can still be received.
     pub fn send(&mut self, message: Vec<u8>, descriptor: Option<BorrowedFd<'_>>) {
         if self.queue.is_empty() || descriptor.is_some() {
             match self.channel.send(&message, descriptor.as_slice()) {
@@ -203,7 +203,7 @@ impl QueuedChannel {
         }
     }
 
-    /// What to poll for: messages of the peer, and room for queued ones.
+    /// Returns what to poll for: messages of the peer, and room for queued ones.
     pub fn poll_flags(&self) -> PollFlags {
         if self.queue.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
     }

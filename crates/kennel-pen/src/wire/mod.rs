@@ -1,7 +1,7 @@
-//! How Kennel's own processes talk to each other: messages with descriptors over a local socket.
+//! How Kennel's own processes communicate: messages with descriptors over a local socket.
 //!
 //! The format is [postcard]. A receiver ignores bytes that follow what it knows, and a variant
-//! keeps its position for ever: new variants are added at the end of an enum, never in between.
+//! always keeps its position: new variants are added at the end of an enum, never in between.
 
 mod channel;
 
@@ -21,12 +21,12 @@ pub struct MalformedMessage;
 
 /// A message that Kennel's processes exchange.
 pub trait WireMessage: Serialize + DeserializeOwned {
-    /// The message as bytes; never empty.
+    /// Encodes the message. The result is never empty.
     fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("a message has only values that can be serialized")
     }
 
-    /// The message from bytes.
+    /// Decodes a message.
     fn decode(bytes: &[u8]) -> Result<Self, MalformedMessage> {
         postcard::from_bytes(bytes).map_err(|_| MalformedMessage)
     }

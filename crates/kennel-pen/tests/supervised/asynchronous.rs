@@ -38,7 +38,7 @@ async fn answers_and_events_do_not_interfere() {
     eventually("all are up", || home.pids().len() == 3);
     assert_eq!(pen.processes().await.expect("listed").len(), 3);
     assert_eq!(pen.usage().await.expect("counted").processes, 3);
-    pen.handle().stop(None).expect("asked");
+    pen.handle().stop(None).expect("sent");
     loop {
         if let SupervisorEvent::Gone(gone) = pen.next_event().await.expect("the supervisor lives") {
             break assert_eq!(gone.status.as_ref().and_then(Status::shell_code), Some(143));

@@ -1,4 +1,4 @@
-//! A gated process is identified before it runs, runs only on request, and leaves nothing when it is dropped.
+//! A gated process has an identity, runs only on request, and leaves nothing when it is dropped.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ fn descriptors(pid: i32) -> BTreeSet<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// The `pipe:[inode]` of its gate.
+/// Returns the `pipe:[inode]` of its gate.
 fn gate(pid: i32) -> String {
     fs::read_link(format!("/proc/{pid}/fd/3")).expect("a gate").to_string_lossy().into_owned()
 }
@@ -32,16 +32,16 @@ fn a_gated_process_is_identified_holds_only_its_gate_and_has_not_run() {
         let home = TestHome::new();
         let gated = home.launch(kind, &["sleep"]).expect("launched");
         let identity = gated.identity().clone();
-        assert!(identity.exists().expect("asked"));
+        assert!(identity.exists().expect("its state is known"));
         wait_at_gate(identity.pid);
         assert!(home.pids().is_empty(), "the program has not run");
 
         let mut pen = gated.open(soon()).expect("opened");
         eventually("the program runs", || home.pids() == [identity.pid]);
-        pen.kill().expect("asked");
+        pen.kill().expect("sent");
         let gone = pen.wait_gone(soon()).expect("answered").expect("gone");
         assert_eq!(gone.status, Some(Status::Signal { signal: 9, core: false, oom: false }));
-        assert!(!identity.exists().expect("asked"));
+        assert!(!identity.exists().expect("its state is known"));
         home.assert_nothing_left();
     }
 }
@@ -54,7 +54,7 @@ fn dropping_a_gated_process_leaves_nothing_and_runs_nothing() {
         let identity = gated.identity().clone();
         drop(gated);
         home.assert_nothing_left();
-        assert!(!identity.exists().expect("asked"));
+        assert!(!identity.exists().expect("its state is known"));
         assert!(home.pids().is_empty(), "the program never ran");
     }
 }
@@ -85,7 +85,7 @@ fn many_launches_at_once_do_not_hold_each_others_gates_open() {
         while let Some(one) = gated.pop() {
             let identity = one.identity().clone();
             drop(one);
-            eventually("it exits", || !identity.exists().expect("asked"));
+            eventually("it exits", || !identity.exists().expect("its state is known"));
             assert!(
                 gated.iter().all(|other| alive(other.identity().pid)),
                 "the others keep waiting"

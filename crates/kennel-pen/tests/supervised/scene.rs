@@ -22,7 +22,7 @@ impl TestHome {
         Self { home: HomeId::random().expect("random bytes"), folder }
     }
 
-    /// The kinds of pen that are possible here.
+    /// Returns the kinds of pen that are possible here.
     pub(crate) fn kinds() -> Vec<PenKind> {
         let mut kinds = vec![PenKind::Subtree];
         if may_make_cgroups() {
@@ -40,7 +40,7 @@ impl TestHome {
         SupervisorProgram::at(env!("CARGO_BIN_EXE_kennel-supervisor"))
     }
 
-    /// The fake agent with this behaviour.
+    /// Returns the fake agent with this behaviour.
     pub(crate) fn agent(&self, behaviour: &[&str]) -> Command {
         let mut command = Command::new(fake_agent());
         command.args(behaviour).env("FAKE_AGENT_PIDS", self.pids_file()).folder(self.folder.path());
@@ -66,7 +66,7 @@ impl TestHome {
         self.folder.path().join("pids")
     }
 
-    /// The pids that the processes of the fake agent have recorded.
+    /// Returns the pids that the processes of the fake agent have recorded.
     pub(crate) fn pids(&self) -> Vec<i32> {
         let text = std::fs::read_to_string(self.pids_file()).unwrap_or_default();
         text.lines().filter_map(|line| line.split(' ').next()?.parse().ok()).collect()
@@ -86,7 +86,7 @@ impl TestHome {
         });
     }
 
-    /// The supervisors and gated processes of this home, by their command line and environment.
+    /// Counts the supervisors and gated processes of this home, by command line and environment.
     fn supervisors(&self) -> usize {
         let entries = std::fs::read_dir("/proc").expect("/proc can be listed").flatten();
         let bears = |file: PathBuf| {

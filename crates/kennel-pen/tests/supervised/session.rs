@@ -30,11 +30,11 @@ fn processes_usage_and_signals_concern_the_whole_tree() {
         assert_eq!(usage.processes, 4);
         assert!(usage.memory > 100_000, "{usage:?}");
 
-        pen.signal(Signal::STOP).expect("asked");
+        pen.signal(Signal::STOP).expect("sent");
         eventually("all are stopped", || {
             pen.processes(soon()).expect("listed").iter().all(|member| member.state == 'T')
         });
-        pen.stop(None).expect("asked");
+        pen.stop(None).expect("sent");
         let gone = pen.wait_gone(soon()).expect("answered").expect("gone");
         assert_eq!(
             gone.status.as_ref().and_then(Status::shell_code),
@@ -56,7 +56,7 @@ fn a_stop_is_carried_out_when_its_caller_is_gone() {
         let pen =
             TestHome::program().launch(order, soon()).and_then(|g| g.open(soon())).expect("runs");
         eventually("all are up", || home.pids().len() == 3);
-        pen.stop(None).expect("asked");
+        pen.stop(None).expect("sent");
         drop(pen);
         home.assert_nothing_left();
     }

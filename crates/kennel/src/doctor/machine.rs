@@ -51,7 +51,7 @@ fn kernel() -> Finding {
 }
 
 fn status_for_others() -> Finding {
-    if pidfd::tells_more() {
+    if pidfd::has_info() {
         Finding::new("pidfd", Good, "pidfds report a process's parent and exit status")
     } else {
         Finding::new(

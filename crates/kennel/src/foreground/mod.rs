@@ -360,7 +360,7 @@ impl<'a> ForegroundSession<'a> {
                 input.add(&bytes);
                 self.flush();
                 if let ForegroundRole::Owner(_) = self.role {
-                    self.send(KeeperRequest::Untether);
+                    self.send(KeeperRequest::Detach);
                 }
                 // Without this request the session would end with us.
                 let sent = self.send_all(Instant::now() + DETACH_TIMEOUT)?;

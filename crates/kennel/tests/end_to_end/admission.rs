@@ -174,7 +174,7 @@ fn without_room_on_the_machine_nothing_new_is_started() {
     let Some(scene) = scene("daemon.min_free_disk = '8000000T'\n") else { return };
     let refused = scene.run(&["-d"], &["sleep"]);
     assert_eq!(refused.code, 202, "{refused:?}");
-    let reported = "of disk are free, ";
+    let reported = "of disk is free, ";
     assert!(refused.stderr.contains("no room for another session: "), "{refused:?}");
     assert!(refused.stderr.contains(reported), "{refused:?}");
     assert_eq!(scene.sessions(), Vec::<Value>::new());
@@ -184,7 +184,7 @@ fn without_room_on_the_machine_nothing_new_is_started() {
     configure(&scene, "daemon.min_free_memory = '8000000T'\n");
     scene.call_ok(&["daemon", "restart"]);
     let refused = scene.run(&["-d"], &["sleep"]);
-    assert!(refused.stderr.contains("of memory are available"), "{refused:?}");
+    assert!(refused.stderr.contains("of memory is available"), "{refused:?}");
     assert_eq!(scene.session(&id)["phase"], "running");
     scene.call_ok(&["stop", &id]);
     scene.stop_daemon();

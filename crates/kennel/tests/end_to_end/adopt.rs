@@ -476,7 +476,7 @@ fn it_can_be_adopted_over_the_socket() {
 /// Until its parent reaps it, the kernel reports its status to no other process.
 #[test]
 fn its_status_is_known_although_its_parent_reaps_it_late() {
-    if !kennel_sys::pidfd::tells_more() {
+    if !kennel_sys::pidfd::has_info() {
         skip(
             "the status of a process that is reaped late",
             "the kernel reports it only to the parent",

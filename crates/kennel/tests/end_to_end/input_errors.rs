@@ -20,12 +20,12 @@ fn a_limit_that_is_not_enforced_is_reported_with_the_reason() {
     for ended in [&in_front, &apart] {
         for limit in ["memory", "pids"] {
             let reported =
-                format!("kennel: no limit on {limit}: a pen without a cgroup was requested");
+                format!("kennel: can't limit {limit}: a pen without a cgroup was requested");
             assert!(ended.stderr.contains(&reported), "{ended:?}");
         }
     }
     let page = scene.call_ok(&["inspect", "apart"]);
-    assert!(page.contains("  problem     no limit on memory"), "{page}");
+    assert!(page.contains("  problem     can't limit memory"), "{page}");
     assert!(page.contains("  memory      at most 1.0 GiB\n"), "{page}");
     let held = scene.run(&["--best-effort"], &["exit", "0"]);
     assert_eq!((held.code, held.stderr.as_str()), (0, ""), "no limit was requested");

@@ -122,7 +122,7 @@ as_root_and_as_a_user! {
         other.wait_line("there");
         let ended = run(&scene, &["--memory", "1G"], "exit 3");
         assert_eq!(ended.code, 203, "{ended:?}");
-        assert!(ended.stderr.contains("no limit on memory"), "{ended:?}");
+        assert!(ended.stderr.contains("can't limit memory"), "{ended:?}");
         assert!(ended.stderr.contains("is also in this cgroup"), "{ended:?}");
         let ended = run(&scene, &["--memory", "1G", "--best-effort"], "exit 3");
         assert_eq!(ended.code, 3, "{ended:?}");

@@ -159,7 +159,7 @@ fn one_cancel_ends_every_running_agent() {
         running.signal("INT");
         let reported = running.wait();
         assert_eq!(reported.code, 130, "{reported:?}");
-        assert_eq!(reported.stdout.matches("seen to be gone").count(), 2, "{reported:?}");
+        assert_eq!(reported.stdout.matches("its processes are gone").count(), 2, "{reported:?}");
         assert!(reported.stdout.contains("skipped"), "{reported:?}");
         for (pid, role) in plan_scene.scene.pids() {
             assert!(!alive(pid), "{role} lives");
@@ -336,7 +336,7 @@ fn a_stage_may_need_some_of_its_agents() {
     plan_scene.script_agent("docs", &["leak hang"]);
     let reported = plan_scene.run(&plan_scene.plan(RESEARCH), &[]).wait();
     assert_eq!(reported.code, 1, "{reported:?}");
-    assert_eq!(reported.stdout.matches("seen to be gone").count(), 1, "{reported:?}");
+    assert_eq!(reported.stdout.matches("its processes are gone").count(), 1, "{reported:?}");
     plan_scene.end();
 }
 

@@ -1,4 +1,4 @@
-//! A new daemon, and what it finds.
+//! A new daemon, and what its probes find.
 
 use kennel_types::{Exit, LaunchFailure, Phase, Reason};
 
@@ -8,12 +8,12 @@ use crate::event::{Event, Probe};
 use crate::session::{Session, Underway};
 use crate::tests::{GRACE, session, stop, stopped};
 
-/// What a new daemon reads of it.
+/// Returns what a new daemon reads of a session.
 fn row(session: Session) -> Session {
     Session { underway: Underway::default(), ..session }
 }
 
-/// A new daemon that has begun to look.
+/// Returns the session in a new daemon that has begun to probe.
 fn restored(session: Session) -> Session {
     let mut session = row(session);
     assert_eq!(session.step(&Event::Restored), [Effect::Probe]);
@@ -28,7 +28,7 @@ fn alive(ending: bool, exit: Option<Exit>) -> Event {
     Event::Probed(Probe::Running { identity: "it".into(), pid: 42, pen: None, ending, exit })
 }
 
-fn cannot_look() -> Event {
+fn probe_fails() -> Event {
     Event::Probed(Probe::Failed { why: "too many open files".into() })
 }
 
@@ -58,8 +58,8 @@ fn a_launch_is_not_continued() {
     for found in [Event::Probed(Probe::Waiting), gated()] {
         for session in [session(), launching(), starting()] {
             let mut session = restored(session);
-            assert_eq!(session.step(&Event::KeeperReady), [], "nobody is told to go");
-            // A word to open may be on its way from the former daemon.
+            assert_eq!(session.step(&Event::KeeperReady), [], "no order to launch is sent");
+            // An order of the earlier daemon to open the gate may still arrive.
             assert_eq!(session.step(&found), [Effect::Stop { grace: GRACE }, NOTE]);
             assert_eq!(session.step(&Event::Recorded), []);
             let session = after(session, &[gone(Exit::NeverRan)]);
@@ -69,7 +69,7 @@ fn a_launch_is_not_continued() {
             ));
             assert!(!session.may_have_run());
         }
-        // None can be, if the stop was on record.
+        // No such order can arrive if the stop was on record.
         let mut session = restored(after(launching(), &[stop(None)]));
         assert_eq!(session.step(&found), [Effect::Dismiss, NOTE]);
         assert_eq!(session.reason, Some(stopped()));
@@ -90,21 +90,21 @@ fn a_running_session_is_adopted_whatever_its_row_contains() {
 
 #[test]
 fn a_stop_applies_to_whatever_the_probe_finds() {
-    let told = Effect::Stop { grace: GRACE };
+    let stop_keeper = Effect::Stop { grace: GRACE };
     for session in [launching(), running(), stopping()] {
         let wanted = after(session, &[stop(None)]);
-        assert_eq!(restored(wanted.clone()).step(&alive(false, None)), [told.clone(), NOTE]);
-        assert_eq!(restored(wanted.clone()).step(&alive(true, None)), [told.clone(), NOTE]);
+        assert_eq!(restored(wanted.clone()).step(&alive(false, None)), [stop_keeper.clone(), NOTE]);
+        assert_eq!(restored(wanted.clone()).step(&alive(true, None)), [stop_keeper.clone(), NOTE]);
         assert_eq!(restored(wanted).step(&Event::Probed(Probe::NoKeeper)), [Effect::EndPen, NOTE]);
     }
-    // The stop may come while it is looked at.
+    // The stop may arrive during the probe.
     let mut session = restored(running());
     assert_eq!(session.step(&stop(None)), [RECORD]);
-    assert_eq!(session.step(&alive(false, None)), [told.clone(), NOTE]);
+    assert_eq!(session.step(&alive(false, None)), [stop_keeper.clone(), NOTE]);
     assert_eq!(session.phase, Phase::Stopping);
-    // What its keeper ends already is stopping.
+    // A session that its keeper is already ending is stopping.
     let mut session = restored(running());
-    assert_eq!(session.step(&alive(true, None)), [told, NOTE]);
+    assert_eq!(session.step(&alive(true, None)), [stop_keeper, NOTE]);
     assert_eq!(session.phase, Phase::Stopping);
 }
 
@@ -140,7 +140,7 @@ fn a_launch_that_an_earlier_daemon_may_have_granted_is_not_called_never_ran() {
     assert_eq!(
         session.exit,
         Some(Exit::NeverRan),
-        "its stop is on record, a grant before it would be too"
+        "its stop is on record, so an earlier grant would be too"
     );
 }
 
@@ -148,7 +148,7 @@ fn a_launch_that_an_earlier_daemon_may_have_granted_is_not_called_never_ran() {
 fn a_failed_probe_is_repeated() {
     let mut session = restored(running());
     for _ in 0..10 {
-        assert_eq!(session.step(&cannot_look()), [Effect::RetryLater]);
+        assert_eq!(session.step(&probe_fails()), [Effect::RetryLater]);
         assert_eq!(session.phase, Phase::Running);
         assert_eq!(session.step(&Event::RetryDue), [Effect::Probe]);
     }
@@ -158,17 +158,17 @@ fn a_failed_probe_is_repeated() {
 fn a_stop_does_not_wait_forever_for_a_probe() {
     let mut session = restored(stopping());
     for _ in 0..2 {
-        assert_eq!(session.step(&cannot_look()), [Effect::RetryLater]);
+        assert_eq!(session.step(&probe_fails()), [Effect::RetryLater]);
         assert_eq!(session.step(&Event::RetryDue), [Effect::Probe]);
     }
-    assert_eq!(session.step(&cannot_look()), [Effect::EndPen, NOTE]);
+    assert_eq!(session.step(&probe_fails()), [Effect::EndPen, NOTE]);
 }
 
 #[test]
 fn a_keeper_lost_during_a_probe_is_probed_again() {
     let mut session = restored(running());
     assert_eq!(session.step(&Event::KeeperLost), []);
-    // Found alive, before it died.
+    // The probe found the keeper alive just before it died.
     assert_eq!(session.step(&alive(false, None)), [Effect::Probe]);
     assert_eq!(session.step(&Event::Probed(Probe::NoKeeper)), [Effect::EndPen, NOTE]);
 }
@@ -177,12 +177,12 @@ fn a_keeper_lost_during_a_probe_is_probed_again() {
 fn a_late_answer_counts_only_if_it_is_still_true() {
     let mut session = running();
     let before = session.clone();
-    for momentary in [alive(true, None), gated(), Event::Probed(Probe::Silent), cannot_look()] {
+    for momentary in [alive(true, None), gated(), Event::Probed(Probe::Silent), probe_fails()] {
         assert_eq!(session.step(&momentary), []);
     }
     assert_eq!(session, before);
     assert_eq!(session.step(&Event::Probed(Probe::NoKeeper)), [Effect::EndPen, NOTE]);
-    assert_eq!(session.step(&Event::Probed(Probe::NoKeeper)), [], "under way");
+    assert_eq!(session.step(&Event::Probed(Probe::NoKeeper)), [], "the pen is being ended");
     let over = Probe::Over { exit: CODE, reason: None };
     assert_eq!(after(running(), &[Event::Probed(over)]).phase, Phase::Reaped);
 }

@@ -1,4 +1,4 @@
-//! After the end: clean-up, the durable outcome, and the keeper's release.
+//! After the end: cleanup, the durable outcome, and the keeper's release.
 
 use kennel_types::{OwedKind, Phase};
 
@@ -37,11 +37,15 @@ fn everything_owed_is_removed_before_a_session_is_cleaned() {
     let mut session = run(owing(&[FILES, folder()]));
     let [files, pen] = [FILES, folder()].map(|what| Effect::CleanUp { what });
     assert_eq!(session.step(&gone(CODE)), [RECORD, files, pen], "the outcome does not wait");
-    assert_eq!(session.step(&gone(CODE)), [], "a word that comes twice");
+    assert_eq!(session.step(&gone(CODE)), [], "a repeated report");
     assert_eq!(session.step(&Event::CleanedUp { what: FILES }), [NOTE]);
     assert_eq!(session.step(&Event::CleanedUp { what: FILES }), []);
     assert_eq!((session.phase, session.is_live()), (Phase::Reaped, true));
-    assert_eq!(session.step(&Event::CleanedUp { what: folder() }), [], "the outcome first");
+    assert_eq!(
+        session.step(&Event::CleanedUp { what: folder() }),
+        [],
+        "the outcome is recorded first"
+    );
     assert_eq!((session.phase, session.owed.len()), (Phase::Cleaned, 0));
     assert_eq!(session.step(&Event::Recorded), [NOTE, Effect::Release]);
 }
@@ -65,7 +69,11 @@ fn a_keeper_does_not_wait_for_a_directory_that_cannot_be_removed() {
     assert_eq!(session.owed[0].why.as_deref(), Some("busy"));
     for failures in 2..5 {
         assert_eq!(session.step(&Event::RetryDue), [Effect::CleanUp { what: FILES }]);
-        assert_eq!(session.step(&fails(FILES)), [NOTE, Effect::RetryLater], "no flush each time");
+        assert_eq!(
+            session.step(&fails(FILES)),
+            [NOTE, Effect::RetryLater],
+            "no durable record each time"
+        );
         assert_eq!(session.owed[0].failures, failures);
     }
     drop(session.step(&Event::RetryDue));
@@ -107,7 +115,7 @@ fn unexpected_removals_change_nothing() {
 }
 
 #[test]
-fn a_session_needs_no_more_than_four_flushes() {
+fn a_session_needs_no_more_than_four_durable_records() {
     let mut flushes = 1;
     let mut session = owing(&[FILES]);
     for event in [
@@ -130,6 +138,6 @@ fn a_session_needs_no_more_than_four_flushes() {
     assert_eq!(
         (session.phase, flushes),
         (Phase::Cleaned, 3),
-        "a stop and a stubborn folder included"
+        "including a stop and a folder that can't be removed at first"
     );
 }

@@ -1,4 +1,4 @@
-//! From the row to the program.
+//! From the row to the running program.
 
 use kennel_types::{Exit, LaunchFailure, Phase, Reason};
 
@@ -37,7 +37,7 @@ fn no_process_is_started_without_a_row() {
     let reason = Reason::Failed { code: LaunchFailure::Setup, why: "disk full".into() };
     assert_eq!(session.reason, Some(reason.clone()));
     assert!(session.is_stop_wanted());
-    // It is tried again, for the record; that starts nothing.
+    // The write is retried for the record. That starts nothing.
     assert_eq!(session.step(&Event::RetryDue), [RECORD]);
     assert_eq!(session.step(&Event::Recorded), []);
     assert_eq!(session.step(&born()), [NOTE, Effect::Dismiss]);
@@ -58,7 +58,7 @@ fn a_session_ends_if_no_keeper_can_be_started() {
 }
 
 #[test]
-fn a_keeper_that_greeted_was_started() {
+fn a_keeper_that_sent_its_hello_was_started() {
     for mut session in [after(session(), &[Event::KeeperReady]), launching(), running()] {
         let before = session.clone();
         assert_eq!(session.step(&Event::KeeperNotStarted { why: "late".into() }), []);
@@ -79,9 +79,9 @@ fn a_process_is_recorded_and_granted_once() {
 
 #[test]
 fn a_process_born_too_early_is_dismissed() {
-    // Nobody told it to go.
+    // It got no order to launch.
     assert_eq!(session().step(&born()), [NOTE, Effect::Dismiss]);
-    // The word to go was said by a daemon that knew the row to be durable.
+    // Only a daemon that has a durable row sends the order to launch.
     assert_eq!(after(session(), &[Event::Recorded]).step(&born()), [NOTE, Effect::Grant]);
 }
 
@@ -94,7 +94,7 @@ fn a_process_born_after_a_stop_is_dismissed() {
 }
 
 #[test]
-fn a_keeper_that_greets_after_a_stop_is_dismissed() {
+fn a_keeper_whose_hello_follows_a_stop_is_dismissed() {
     let mut session = after(session(), &[stop(None), Event::Recorded]);
     assert_eq!(session.step(&Event::KeeperReady), [Effect::Dismiss]);
     assert_eq!(session.phase, Phase::Reserved);
@@ -146,8 +146,8 @@ fn an_exit_is_recorded_before_the_pen_is_empty() {
 fn a_record_that_fails_later_is_retried() {
     let mut session = after(running(), &[stop(None)]);
     assert_eq!(session.step(&failed("disk full")), [Effect::RetryLater]);
-    assert_eq!(session.phase, Phase::Stopping, "the stop goes on");
-    assert_eq!(session.step(&failed("disk full")), [], "nobody waits for that");
+    assert_eq!(session.phase, Phase::Stopping, "the stop continues");
+    assert_eq!(session.step(&failed("disk full")), [], "no write is in progress");
     assert_eq!(session.step(&Event::RetryDue), [RECORD]);
-    assert_eq!(session.step(&Event::RetryDue), [], "it is under way");
+    assert_eq!(session.step(&Event::RetryDue), [], "the write is in progress");
 }

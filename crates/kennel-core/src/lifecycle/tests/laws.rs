@@ -1,4 +1,4 @@
-//! What holds whatever happens, in whatever order.
+//! Invariants that hold for any events in any order.
 
 use kennel_types::LaunchFailure;
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn what() -> impl Strategy<Value = OwedKind> {
     prop_oneof![Just(OwedKind::RuntimeFiles), Just(folder), Just(tree())]
 }
 
-/// Of every kind.
+/// Generates sessions of every kind.
 fn session() -> impl Strategy<Value = Session> {
     let ready = prop_oneof![
         Just(Readiness::None),
@@ -94,7 +94,7 @@ fn stop() -> impl Strategy<Value = Event> {
     })
 }
 
-/// What goes well comes more often: so more is reached.
+/// Generates events. Successes are more frequent, so that more phases are reached.
 fn event() -> impl Strategy<Value = Event> {
     let why = || String::from("a fault");
     prop_oneof![
@@ -109,7 +109,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::KeeperNotStarted { why: why() }),
         1 => Just(Event::LaunchFailed { code: LaunchFailure::Exec, why: why() }),
         1 => Just(Event::StillAlive { survivors: survivors() }),
-        1 => Just(Event::Forgotten { by: "a person".into() }),
+        1 => Just(Event::Forgotten { by: "a user".into() }),
         2 => exit().prop_map(|exit| Event::Exited { exit }),
         1 => (exit(), reason()).prop_map(|(exit, reason)| Event::Gone { exit, reason }),
         2 => pen_end().prop_map(Event::PenEnded),
@@ -140,7 +140,7 @@ fn is_observation(event: &Event) -> bool {
     )
 }
 
-/// There was no keeper, so nobody had to be observed.
+/// Returns whether there was no keeper, so that no end had to be observed.
 fn was_unlaunched(before: &Session) -> bool {
     before.underway.unlaunched || before.phase < Phase::Reserved
 }
@@ -153,14 +153,14 @@ fn known(session: &Session) -> Option<&Exit> {
     session.exit.as_ref().filter(|exit| !matches!(exit, Exit::Unknown { .. }))
 }
 
-/// What was done so far, as far as the laws need it.
+/// What was done so far, as far as the invariants need it.
 #[derive(Default)]
 struct Done {
     grants: usize,
     keepers: usize,
     makes: usize,
-    /// The outcome was asked to be written, and no answer has come.
-    outcome_asked: bool,
+    /// Whether the write of the outcome was requested and has no answer yet.
+    outcome_requested: bool,
 }
 
 fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], done: &mut Done) {
@@ -171,14 +171,14 @@ fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], d
     assert!(after.phase >= before.phase || found, "{:?} to {:?}", before.phase, after.phase);
     if !before.has_ended() && after.has_ended() {
         let seen = is_observation(event) || was_unlaunched(before);
-        assert!(seen, "it ended without being seen to");
+        assert!(seen, "ended without an observation");
         assert!(after.exit.is_some() && after.reason.is_some());
     }
     assert!(!after.is_stop_wanted() || after.reason.is_some());
     if let Some(exit) = known(before) {
         assert_eq!(Some(exit), known(after), "a known exit was replaced");
     }
-    // Unless the agent seemed to end by itself, and its keeper knows better.
+    // Unless the agent seemed to exit by itself, and its keeper reports another reason.
     let seemed = before.reason == Some(Reason::Exited) && !before.has_ended() && after.has_ended();
     if before.reason.is_some() && !seemed && !is_forgotten(after) {
         assert_eq!(before.reason, after.reason, "the first reason stays");
@@ -195,7 +195,7 @@ fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], d
             }
             Effect::Go => assert!(!after.is_stop_wanted() && after.launch.recorded),
             Effect::Release => {
-                assert!(*event == Event::Recorded && done.outcome_asked, "let go too early");
+                assert!(*event == Event::Recorded && done.outcome_requested, "released too early");
             }
             Effect::CleanUp { .. } => assert!(after.has_ended()),
             Effect::StartKeeper => {
@@ -211,25 +211,25 @@ fn check(before: &Session, event: &Event, after: &Session, effects: &[Effect], d
         }
     }
     assert!(done.grants <= 1, "granted twice");
-    assert!(done.keepers <= 1, "a second keeper");
-    assert!(done.makes <= 1, "made twice");
+    assert!(done.keepers <= 1, "a second keeper was requested");
+    assert!(done.makes <= 1, "a worktree was created twice");
     check_ready(before, after);
-    assert!(!after.underway.awaiting || after.is_believed(), "a sign that nobody needs");
+    assert!(!after.underway.awaiting || after.accepts_reports(), "readiness is watched in vain");
     if let RelaunchState::CalledOff { .. } = before.relaunch {
-        assert_eq!(before.relaunch, after.relaunch, "what is called off stays so");
+        assert_eq!(before.relaunch, after.relaunch, "a relaunch that was called off stays so");
     }
     if matches!(event, Event::Recorded | Event::RecordFailed { .. }) {
-        done.outcome_asked = false;
+        done.outcome_requested = false;
     }
     if effects.contains(&Effect::Record { durable: true }) {
-        done.outcome_asked = after.has_ended();
+        done.outcome_requested = after.has_ended();
         assert!(matches!(after.underway.writing, Writing::UnderWay { .. }));
     }
 }
 
 fn check_ready(before: &Session, after: &Session) {
     match (before.ready, after.ready) {
-        (ReadyState::Waiting, ReadyState::Ready) => assert!(before.is_believed(), "late"),
+        (ReadyState::Waiting, ReadyState::Ready) => assert!(before.accepts_reports(), "late"),
         (ReadyState::Waiting, ReadyState::Missed) => {
             assert!(after.is_stop_wanted() || after.has_ended());
         }
@@ -255,7 +255,7 @@ proptest! {
         }
     }
 
-    /// A stop that is said twice is the same as one.
+    /// A repeated stop has the same effect as one.
     #[test]
     fn a_stop_can_be_repeated(
         mut session in session(),
@@ -276,7 +276,7 @@ proptest! {
         );
     }
 
-    /// Rows are JSON, and nothing that counts is lost in them.
+    /// A row in JSON keeps everything that is recorded.
     #[test]
     fn a_row_survives_a_round_trip(
         mut session in session(),

@@ -1,4 +1,4 @@
-//! In line, and while things are made: no keeper yet.
+//! Before there is a keeper: in the queue, and while resources are created.
 
 use kennel_types::{Exit, KeptItem, LaunchFailure, OwedKind, Phase, Reason};
 
@@ -39,7 +39,7 @@ fn restored(session: &Session) -> Session {
 }
 
 fn no_keeper(effects: &[Effect]) -> bool {
-    let told = |effect: &Effect| {
+    let uses_keeper = |effect: &Effect| {
         matches!(
             effect,
             Effect::StartKeeper
@@ -50,7 +50,7 @@ fn no_keeper(effects: &[Effect]) -> bool {
                 | Effect::Probe
         )
     };
-    !effects.iter().any(told)
+    !effects.iter().any(uses_keeper)
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_worktree_that_could_not_be_created_is_cleaned_up_and_not_launched() {
 #[test]
 fn a_stop_during_the_creation_waits_for_its_result() {
     for answer in [made(), not_made()] {
-        // The answer comes before or after the record.
+        // The result arrives before or after the record.
         for first in [Event::Recorded, answer.clone()] {
             let second = if first == answer { Event::Recorded } else { answer.clone() };
             let mut session = after(making(), &[Event::Recorded]);
@@ -106,7 +106,7 @@ fn a_stop_during_the_creation_waits_for_its_result() {
 fn a_stop_before_the_row_is_durable_creates_nothing() {
     let mut session = making();
     assert_eq!(session.step(&stop(None)), [], "the row is being written");
-    assert_eq!(session.step(&Event::Recorded), [RECORD], "and once more, with the wish");
+    assert_eq!(session.step(&Event::Recorded), [RECORD], "it is written again with the stop");
     let effects = session.step(&Event::Recorded);
     assert!(cleans_up(&effects) && no_keeper(&effects), "{effects:?}");
     assert!(!effects.contains(&make(false)));
@@ -134,7 +134,7 @@ fn a_new_daemon_does_not_continue_to_create_a_worktree() {
         };
         assert!(why.contains("while its worktree was being created"), "{why}");
     }
-    // Once it was made, a keeper may be there: it is looked for.
+    // Once the worktree exists, there may be a keeper, so a probe follows.
     let mut session = restored(&after(making(), &[Event::Recorded, made(), Event::Recorded]));
     assert_eq!(session.step(&Event::Restored), [Effect::Probe]);
 }
@@ -149,12 +149,12 @@ fn a_worktree_with_work_is_kept_and_no_longer_owed() {
     assert_eq!(session.step(&keep), [NOTE]);
     assert_eq!(session.step(&keep), [], "once");
     let files = OwedKind::RuntimeFiles;
-    // Its outcome is on the way to the disk; that it is cleaned up is noted after that.
+    // The outcome is being written. The cleanup is recorded after that.
     assert_eq!(session.step(&Event::CleanedUp { what: files }), []);
     assert_eq!(session.step(&Event::Recorded), [NOTE, Effect::Release]);
     let kept = vec![KeptItem { what: tree(), why: "2 commits".into() }];
     assert_eq!((session.phase, session.kept.clone()), (Phase::Cleaned, kept));
-    // A person removes it later.
+    // A user removes it later.
     assert_eq!(session.step(&Event::CleanedUp { what: tree() }), [NOTE]);
     assert_eq!(session.kept, []);
 }
@@ -186,7 +186,7 @@ fn a_queued_session_starts_nothing_until_its_turn() {
 fn a_session_may_leave_the_queue_before_its_row_is_durable() {
     let mut session = queued();
     assert_eq!(session.step(&Event::TurnCame), []);
-    assert_eq!(session.step(&Event::Recorded), [RECORD], "that row says no more than queued");
+    assert_eq!(session.step(&Event::Recorded), [RECORD], "the phase in that row is only queued");
     assert_eq!(session.step(&Event::Recorded), [Effect::StartKeeper]);
 }
 
@@ -204,7 +204,7 @@ fn a_stop_in_the_queue_ends_a_session_without_a_keeper() {
     let called = after(waiting.clone(), &[Event::TurnCame]);
     for mut session in [queued(), waiting, called] {
         let mut effects = session.step(&stop(None));
-        assert!(!session.has_ended(), "not before the wish is on record");
+        assert!(!session.has_ended(), "not before the stop is on record");
         effects.extend(session.step(&Event::TurnCame));
         while !session.has_ended() {
             let more = session.step(&Event::Recorded);
@@ -241,7 +241,7 @@ fn a_new_daemon_keeps_a_queued_session() {
     assert!(!session.may_have_run());
     assert_eq!(session.step(&Event::TurnCame), [RECORD]);
     assert_eq!(session.step(&Event::Recorded), [Effect::StartKeeper]);
-    // Unless somebody wanted its end.
+    // A session with a recorded stop is not kept.
     let mut session = restored(&after(queued(), &[stop(None)]));
     let effects = session.step(&Event::Restored);
     assert!(session.has_ended() && no_keeper(&effects), "{effects:?}");

@@ -1,4 +1,4 @@
-//! Ready, late, and what an agent tells.
+//! Readiness in time or too late, and the reports of an agent.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn a_session_that_is_not_ready_in_time_is_ended_and_cleaned_up() {
         session.reason,
         Some(Reason::NotReady { after: LIMIT, saw: Some("connection refused".into()) })
     );
-    // Whatever comes now is late.
+    // From now on every event is late.
     for late in [ready(), overdue(), Event::Reported(AgentReport::Ready)] {
         assert_eq!(session.step(&late), [], "{late:?}");
         assert_eq!((session.ready, session.phase), (ReadyState::Missed, Phase::Stopping));
@@ -88,7 +88,11 @@ fn after_a_stop_a_sign_is_late() {
         assert_eq!(session.step(&late), []);
     }
     assert_eq!(session.ready, ReadyState::Waiting);
-    assert_eq!(after(session, &[gone(CODE)]).ready, ReadyState::Missed, "it ended before it was");
+    assert_eq!(
+        after(session, &[gone(CODE)]).ready,
+        ReadyState::Missed,
+        "it ended before it was ready"
+    );
 }
 
 #[test]
@@ -129,7 +133,7 @@ fn a_report_does_not_replace_a_requested_port() {
     assert_eq!(session.ready, ReadyState::Waiting);
 }
 
-/// The daemon was restarted while the agent booted.
+/// The daemon was restarted before the agent was ready.
 #[test]
 fn a_new_daemon_keeps_waiting_and_accepts_the_report() {
     let row = after(launched(Readiness::Report), &[Event::Opened]);
@@ -148,7 +152,11 @@ fn a_new_daemon_keeps_waiting_and_accepts_the_report() {
     let mut session = restored();
     assert_eq!(session.step(&running), [Effect::AwaitReady, NOTE]);
     let mut session = restored();
-    assert_eq!(session.step(&Event::Reported(AgentReport::Ready)), [NOTE], "before it was found");
+    assert_eq!(
+        session.step(&Event::Reported(AgentReport::Ready)),
+        [NOTE],
+        "before the probe found it"
+    );
     assert_eq!(session.step(&running), [NOTE]);
     assert_eq!((session.ready, session.phase), (ReadyState::Ready, Phase::Running));
 }
@@ -165,11 +173,11 @@ fn a_report_is_stored_if_it_is_new() {
     ];
     for report in reports {
         assert_eq!(session.step(&Event::Reported(report.clone())), [NOTE]);
-        assert_eq!(session.step(&Event::Reported(report)), [], "no news");
+        assert_eq!(session.step(&Event::Reported(report)), [], "the report is not new");
     }
-    let told = &session.reported;
-    assert_eq!((told.activity, &told.title), (Some(AgentActivity::Busy), &Some(title)));
-    assert_eq!(told.progress, Some(percent));
+    let reported = &session.reported;
+    assert_eq!((reported.activity, &reported.title), (Some(AgentActivity::Busy), &Some(title)));
+    assert_eq!(reported.progress, Some(percent));
     let mut session = after(session, &[stop(None)]);
     assert_eq!(session.step(&Event::Reported(AgentReport::Idle)), [], "late");
     assert_eq!(session.reported.activity, Some(AgentActivity::Busy));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kennel_types::{Exit, Phase, Reason};
 
-use super::{CODE, NOTE, RECORD, after, gone, heard, reaped, running, session, stopping};
+use super::{CODE, NOTE, RECORD, after, gone, reaped, running, session, stoppable, stopping};
 use crate::effect::Effect;
 use crate::event::{Event, StopIntent};
 use crate::session::DesiredState;
@@ -13,17 +13,17 @@ use crate::tests::{GRACE, stop, stopped};
 #[test]
 fn a_stop_is_wanted_durably_and_passed_on_in_every_phase() {
     let stop_effect = Effect::Stop { grace: GRACE };
-    let [reserved, launching, starting, running, _] = heard();
-    for (mut session, told, phase) in [
+    let [reserved, launching, starting, running, _] = stoppable();
+    for (mut session, effect, phase) in [
         (reserved, Effect::Dismiss, Phase::Reserved),
         (launching, Effect::Dismiss, Phase::Launching),
         (starting, stop_effect.clone(), Phase::Stopping),
         (running, stop_effect, Phase::Stopping),
     ] {
-        // In `Reserved` the first record is still under way: it is made again once it is done.
+        // In `Reserved` the first record is still being written; another one follows.
         let at_once = session.phase != Phase::Reserved;
         let effects = session.step(&stop(None));
-        assert_eq!(effects, if at_once { vec![told, RECORD] } else { vec![told] });
+        assert_eq!(effects, if at_once { vec![effect, RECORD] } else { vec![effect] });
         assert_eq!(
             (session.phase, session.wanted),
             (phase, DesiredState::Stopped { grace: GRACE })
@@ -37,7 +37,7 @@ fn a_stop_is_wanted_durably_and_passed_on_in_every_phase() {
 fn the_shortest_grace_wins_and_the_first_reason_stays() {
     let second = Duration::from_secs(1);
     let mut session = stopping();
-    assert_eq!(session.step(&stop(None)), [], "as before");
+    assert_eq!(session.step(&stop(None)), [], "a repeated stop");
     assert_eq!(session.step(&stop(Some(second))), [Effect::Stop { grace: second }, NOTE]);
     assert_eq!(session.step(&stop(Some(GRACE))), []);
     assert_eq!(session.wanted, DesiredState::Stopped { grace: second });
@@ -69,7 +69,7 @@ fn an_ended_session_is_not_stopped() {
 
 #[test]
 fn every_phase_ends_with_its_keepers_report() {
-    for session in heard() {
+    for session in stoppable() {
         let wanted = session.wanted;
         let session = after(session, &[gone(CODE)]);
         assert_eq!((session.phase, session.exit.clone()), (Phase::Reaped, Some(CODE)));
@@ -80,11 +80,11 @@ fn every_phase_ends_with_its_keepers_report() {
 
 #[test]
 fn a_known_exit_stays() {
-    let unknown = Exit::Unknown { why: "nobody looked".into() };
+    let unknown = Exit::Unknown { why: "its end was not observed".into() };
     let session = after(running(), &[Event::Exited { exit: CODE }, gone(unknown.clone())]);
     assert_eq!(session.exit, Some(CODE));
     let session = after(running(), &[gone(unknown), Event::Exited { exit: CODE }]);
-    assert_eq!(session.exit, Some(CODE), "better late than never");
+    assert_eq!(session.exit, Some(CODE), "a known exit replaces an unknown one");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn survivors_are_reported_until_the_end() {
     let still = Event::StillAlive { survivors: survivors.clone() };
     let mut session = stopping();
     assert_eq!(session.step(&still), [NOTE]);
-    assert_eq!(session.step(&still), [], "nothing new");
+    assert_eq!(session.step(&still), [], "the same survivors");
     assert_eq!((session.phase, &session.survivors), (Phase::Stopping, &survivors));
     assert_eq!(after(session, &[gone(CODE)]).survivors, []);
 }

@@ -9,18 +9,18 @@ use crate::plan::*;
 
 const HEAD: &str = "name = \"p\"\n[[stage]]\nname = \"one\"\n";
 
-/// An agent of the last stage.
+/// Returns the text of an agent of the last stage.
 fn agent(name: &str, more: &str) -> String {
     format!("[[stage.agent]]\nname = \"{name}\"\nagent = \"claude\"\n{more}\n")
 }
 
-/// A plan with one agent, of which this is said; its prompt is on line 7.
+/// Returns a plan with one agent that has these further keys. Its prompt is on line 7.
 fn with(more: &str) -> String {
     format!("{HEAD}{}", agent("a", &format!("prompt = \"p\"\n{more}")))
 }
 
-fn told(text: &str) -> String {
-    crate::plan::parse(text).expect_err("it is read").to_string()
+fn error_of(text: &str) -> String {
+    crate::plan::parse(text).expect_err("the plan is valid").to_string()
 }
 
 #[test]
@@ -88,7 +88,10 @@ name = "two"
     assert_eq!(agents[0], expected);
     assert_eq!(agents[1].who, PlanTarget::Member("ada".into()));
     let policies = agents.iter().map(|agent| stage.on_failure(agent));
-    assert!(policies.eq([OnFailure::FailPlan, OnFailure::Continue]), "the stage counts");
+    assert!(
+        policies.eq([OnFailure::FailPlan, OnFailure::Continue]),
+        "the policy of the stage applies"
+    );
     assert_eq!(plan.stages[1].on_failure(&plan.stages[1].agents[0]), OnFailure::FailPlan);
     assert_eq!(plan.stages[1].agents[0].worktree, Some(PlanWorktree::Own));
     assert_eq!(plan.prompt_files(), [(AgentPath::parse("one.b").unwrap(), "b.md".to_owned())]);
@@ -160,8 +163,8 @@ fn an_error_has_its_position_and_a_suggestion() {
         ),
         ("name = ".into(), "1:8: "),
     ] {
-        let told = told(&text);
-        assert!(told.contains(expected), "{text}\n{told}\n{expected}");
+        let error = error_of(&text);
+        assert!(error.contains(expected), "{text}\n{error}\n{expected}");
     }
 }
 
@@ -241,8 +244,8 @@ fn a_plan_that_cannot_be_run_is_refused() {
             "6:10: one.a: invalid member name \"a b\"",
         ),
     ] {
-        let told = told(&text);
-        assert!(told.contains(expected), "{text}\n{told}\n{expected}");
+        let error = error_of(&text);
+        assert!(error.contains(expected), "{text}\n{error}\n{expected}");
     }
 }
 
@@ -265,15 +268,15 @@ fn prompts_refer_to_earlier_stages_only() {
         ("p", "{{two.b}}", "it is in the same stage"),
     ] {
         let (first, second) = (format!("prompt = '{first}'"), format!("prompt = '{second}'"));
-        let told = told(&plan(&first, &second));
-        assert!(told.contains(expected), "{told}");
+        let error = error_of(&plan(&first, &second));
+        assert!(error.contains(expected), "{error}");
     }
 }
 
 #[test]
 fn all_errors_are_reported_at_once_in_order() {
     let error = crate::plan::parse(&with("turns = 0\nretries = 1000\nprompt2 = 1")).unwrap_err();
-    assert_eq!(error.problems().len(), 1, "what is not understood goes first: {error}");
+    assert_eq!(error.problems().len(), 1, "syntax errors are reported first: {error}");
     let error = crate::plan::parse(&with("retries = 1000\nturns = 0")).unwrap_err();
     let lines = error.in_file("x.toml");
     let lines: Vec<_> = lines.lines().collect();
@@ -314,10 +317,10 @@ fn a_prompt_from_a_file_is_checked_when_it_is_set() {
 #[test]
 fn a_plan_that_is_too_large_is_refused() {
     let many: String = (0..=MAX_AGENTS).map(|n| agent(&format!("a{n}"), "prompt = 'p'")).collect();
-    let error = told(&format!("{HEAD}{many}"));
+    let error = error_of(&format!("{HEAD}{many}"));
     assert_eq!(error, "1:1: the plan has 201 agents: the maximum is 200");
     let long = "x".repeat(MAX_PROMPT_BYTES + 1);
-    let error = told(&format!("{HEAD}{}", agent("a", &format!("prompt = '{long}'"))));
+    let error = error_of(&format!("{HEAD}{}", agent("a", &format!("prompt = '{long}'"))));
     assert!(error.contains("`prompt` has 1048577 bytes: the maximum is 1048576"), "{error}");
 }
 
@@ -342,7 +345,7 @@ proptest::proptest! {
     }
 }
 
-/// As a request has it, where nothing but the shape stands against a mistake.
+/// In a request only the check for unknown fields detects a typo.
 #[test]
 fn an_unknown_field_is_refused_in_every_part_of_a_plan() {
     let spec = crate::plan::parse(&format!("{}[inputs]\nx = {{}}\n", with(""))).expect("a plan");
@@ -355,9 +358,12 @@ fn an_unknown_field_is_refused_in_every_part_of_a_plan() {
         let mut wrong = whole.clone();
         let object = wrong.pointer_mut(part).and_then(|it| it.as_object_mut()).expect(part);
         object.insert("tiemout_ms".to_owned(), 1.into());
-        // A record of a newer version is read all the same.
+        // A record of a newer version is still accepted.
         assert_eq!(serde_json::from_value::<PlanSpec>(wrong.clone()).ok(), Some(spec.clone()));
-        let told = read(wrong).expect_err(part);
-        assert!(told.contains("unknown field `") && told.contains("tiemout_ms`"), "{part}: {told}");
+        let error = read(wrong).expect_err(part);
+        assert!(
+            error.contains("unknown field `") && error.contains("tiemout_ms`"),
+            "{part}: {error}"
+        );
     }
 }

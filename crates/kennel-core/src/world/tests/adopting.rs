@@ -1,4 +1,4 @@
-//! Sessions that a user started, among others.
+//! Adopted sessions among others.
 
 use kennel_types::{LaunchToken, Phase};
 
@@ -19,7 +19,7 @@ fn own(number: u64, name: Option<&str>) -> Session {
     Session::adopted(id(number), spec, token, (IDENTITY.into(), 42), Vec::new())
 }
 
-/// A world that follows one.
+/// A world with an adopted session that it follows.
 fn following() -> World {
     let mut world = World::default();
     let Ok(effects) = world.admit(own(1, Some("mine"))) else { panic!() };
@@ -63,14 +63,14 @@ fn an_adopted_session_uses_its_name_but_counts_for_no_limit() {
     assert!(matches!(taken, Err(AdmitError::NameTaken { .. })), "{taken:?}");
     let caps = Caps { live: Some(1), launching: Some(1), ..Caps::default() };
     let applicant = Applicant { name: None, may_queue: false };
-    assert_eq!(decide(&caps, &world.census(&caps), applicant), Admission::Admit);
+    assert_eq!(decide(&caps, &world.session_counts(&caps), applicant), Admission::Admit);
 }
 
 #[test]
 fn an_adopted_session_is_never_relaunched() {
     let mut world = following();
     for _ in 0..2 {
-        let by = RelaunchBy::Person { who: "me".into(), parent: None, tethered: false };
+        let by = RelaunchBy::Caller { name: "me".into(), parent: None, tethered: false };
         let how = Relaunch {
             token: LaunchToken::new(9),
             owed: Vec::new(),

@@ -6,13 +6,13 @@ use super::*;
 use crate::restart::NoRestartReason;
 use crate::tests::{asking, tree, worktree};
 
-fn person(token: u128) -> Relaunch {
-    let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: false };
+fn by_user(token: u128) -> Relaunch {
+    let by = RelaunchBy::Caller { name: "ada".into(), parent: None, tethered: false };
     let files = Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None };
     Relaunch { token: LaunchToken::new(token), owed: vec![files], queued: false, by, changes: None }
 }
 
-/// The row of the new launch is durable before that of the former one says so.
+/// The row of the new launch is durable before that of the previous one refers to it.
 #[test]
 fn a_launch_with_a_successor_is_not_pending_after_a_crash() {
     let mut world = World::default();
@@ -30,14 +30,14 @@ fn a_launch_with_a_successor_is_not_pending_after_a_crash() {
     let id = former.id.clone();
     let effects = world.restore([former.clone(), next]);
     assert_eq!(world.get(&id).unwrap().relaunch, RelaunchState::Launched);
-    assert!(effects.iter().any(|(whose, _)| *whose == id), "and that is put on record");
+    assert!(effects.iter().any(|(whose, _)| *whose == id), "that is recorded");
     let mut alone = World::default();
     let _effects = alone.restore([former]);
     assert_eq!(alone.get(&id).unwrap().relaunch, RelaunchState::Pending);
 }
 
-fn policy() -> Relaunch {
-    Relaunch { by: RelaunchBy::Policy { ran: Duration::ZERO }, ..person(7) }
+fn by_policy() -> Relaunch {
+    Relaunch { by: RelaunchBy::Policy { ran: Duration::ZERO }, ..by_user(7) }
 }
 
 fn ended() -> World {
@@ -64,7 +64,7 @@ fn fails(world: &mut World, id: &SessionId) {
     assert_eq!(world.get(id).unwrap().phase, Phase::Cleaned);
 }
 
-/// With a restart policy, and failed.
+/// A world with a session that has a restart policy and has failed.
 fn failing(most: Option<u32>) -> World {
     let mut session = named(1, None, None);
     session.spec.restart = Restart::OnFailure { most };
@@ -76,7 +76,7 @@ fn failing(most: Option<u32>) -> World {
 #[test]
 fn four_resumes_are_one_launch() {
     let mut world = ended();
-    let Relaunched::Admitted { id: new, effects } = world.relaunch(&id(1), person(2)) else {
+    let Relaunched::Admitted { id: new, effects } = world.relaunch(&id(1), by_user(2)) else {
         panic!()
     };
     assert_eq!(new, second());
@@ -88,16 +88,16 @@ fn four_resumes_are_one_launch() {
     assert_eq!((session.owed.len(), session.spec.asked_by.as_str()), (1, "ada"));
     for token in 3..6 {
         let already = Relaunched::Already { id: second() };
-        assert_eq!(world.relaunch(&id(1), person(token)), already);
-        assert_eq!(world.relaunch(&second(), person(token)), already);
+        assert_eq!(world.relaunch(&id(1), by_user(token)), already);
+        assert_eq!(world.relaunch(&second(), by_user(token)), already);
     }
-    // Were the row lost, its id would be given away again: no keeper before it is durable.
+    // If the row were lost, its id would be reused: no keeper before it is durable.
     assert_eq!(world.step(&second(), &Event::Recorded), [(second(), Effect::StartKeeper)]);
-    // One of the four comes so late that even the new launch is over.
+    // One of the four requests arrives after even the new launch has ended.
     fails(&mut world, &second());
-    assert_eq!(world.relaunch(&id(1), person(6)), Relaunched::Already { id: second() });
-    // But who wants another one after that gets it.
-    assert!(matches!(world.relaunch(&second(), person(7)), Relaunched::Admitted { .. }));
+    assert_eq!(world.relaunch(&id(1), by_user(6)), Relaunched::Already { id: second() });
+    // A request for another launch after that one succeeds.
+    assert!(matches!(world.relaunch(&second(), by_user(7)), Relaunched::Admitted { .. }));
 }
 
 #[test]
@@ -110,17 +110,17 @@ fn a_resume_waits_for_the_end_and_the_cleanup() {
     )]);
     let wait = Relaunched::Wait { id: id(1) };
     let already = Relaunched::Already { id: id(1) };
-    assert_eq!(world.relaunch(&id(1), person(2)), already);
+    assert_eq!(world.relaunch(&id(1), by_user(2)), already);
     run(&mut world, 1);
-    assert_eq!(world.relaunch(&id(1), person(2)), already);
+    assert_eq!(world.relaunch(&id(1), by_user(2)), already);
     drop(world.step(&id(1), &Event::Exited { exit: Exit::Code { code: 0 } }));
-    assert_eq!(world.relaunch(&id(1), person(2)), wait, "the agent is gone, others are left");
+    assert_eq!(world.relaunch(&id(1), by_user(2)), wait, "the agent is gone, others are left");
     drop(world.step(&id(1), &stop(None)));
-    assert_eq!(world.relaunch(&id(1), person(2)), wait);
+    assert_eq!(world.relaunch(&id(1), by_user(2)), wait);
     drop(end(&mut world, 1));
-    assert_eq!(world.relaunch(&id(1), person(2)), wait, "its files are there");
+    assert_eq!(world.relaunch(&id(1), by_user(2)), wait, "its files still exist");
     drop(world.step(&id(1), &Event::CleanedUp { what: OwedKind::RuntimeFiles }));
-    assert!(matches!(world.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }));
+    assert!(matches!(world.relaunch(&id(1), by_user(2)), Relaunched::Admitted { .. }));
 }
 
 #[test]
@@ -132,12 +132,12 @@ fn a_session_whose_end_was_not_seen_is_not_relaunched() {
     drop(world.step(&id(1), &Event::PenEnded(unseen)));
     let refused = |refusal| Relaunched::Refused(refusal);
     let lost = refused(RelaunchRefusal::Lost(id(1)));
-    assert_eq!(world.relaunch(&id(1), person(2)), lost);
+    assert_eq!(world.relaunch(&id(1), by_user(2)), lost);
     drop(world.step(&id(1), &Event::Forgotten { by: "ada".into() }));
     let forgotten = refused(RelaunchRefusal::Forgotten(id(1)));
-    assert_eq!(world.relaunch(&id(1), person(2)), forgotten);
+    assert_eq!(world.relaunch(&id(1), by_user(2)), forgotten);
     let unknown = refused(RelaunchRefusal::Unknown(id(9)));
-    assert_eq!(world.relaunch(&id(9), person(2)), unknown);
+    assert_eq!(world.relaunch(&id(9), by_user(2)), unknown);
 }
 
 #[test]
@@ -146,17 +146,17 @@ fn a_relaunch_is_refused_as_a_new_session_is() {
     drop(world.admit(named(2, Some("ada"), None)));
     let taken = AdmitError::NameTaken { name: "ada".into(), by: id(2) };
     let refused = Relaunched::Refused(RelaunchRefusal::Refused(taken));
-    assert_eq!(world.relaunch(&id(1), person(2)), refused);
+    assert_eq!(world.relaunch(&id(1), by_user(2)), refused);
     assert_eq!(world.launches(&id(1)).count(), 1);
     drop(world.drain(None));
     let draining = Relaunched::Refused(RelaunchRefusal::Refused(AdmitError::Draining));
-    assert_eq!(world.relaunch(&id(1), person(2)), draining);
+    assert_eq!(world.relaunch(&id(1), by_user(2)), draining);
 }
 
 #[test]
 fn a_session_means_its_latest_launch() {
     let mut world = ended();
-    drop(world.relaunch(&id(1), person(2)));
+    drop(world.relaunch(&id(1), by_user(2)));
     let (first, second) = (id(1), second());
     for reference in [first.as_str(), "ada", second.as_str(), &first.as_str()[..4]] {
         assert_eq!(world.find(reference), Ok(&second), "{reference}");
@@ -172,7 +172,7 @@ fn a_session_means_its_latest_launch() {
 #[test]
 fn the_latest_launch_is_removed_last_or_with_all_others() {
     let mut world = ended();
-    drop(world.relaunch(&id(1), person(2)));
+    drop(world.relaunch(&id(1), by_user(2)));
     assert_eq!(world.remove_all(&id(1)), Err(RemoveSessionError::Live(second())));
     fails(&mut world, &second());
     assert_eq!(world.remove(&second()), Err(RemoveSessionError::Latest(second())));
@@ -194,7 +194,7 @@ fn the_policy_launches_again_after_a_pause_and_counts() {
         assert_eq!(decision, Ok(Duration::from_secs(pause)));
         assert_eq!(effects, [(last.clone(), Effect::Record { durable: false })]);
         assert_eq!(world.remove_all(&last), Err(RemoveSessionError::RelaunchPending(last.clone())));
-        let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, policy()) else {
+        let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, by_policy()) else {
             panic!()
         };
         let (decision, _) = world.consider_restart(&last, Duration::ZERO);
@@ -204,8 +204,8 @@ fn the_policy_launches_again_after_a_pause_and_counts() {
     }
     let (decision, effects) = world.consider_restart(&last, Duration::ZERO);
     assert_eq!((decision, effects), (Err(NoRestartReason::Exhausted), vec![]));
-    // A person may, and the count begins anew.
-    let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, person(9)) else { panic!() };
+    // A user may relaunch it, and the count starts over.
+    let Relaunched::Admitted { id: next, .. } = world.relaunch(&last, by_user(9)) else { panic!() };
     fails(&mut world, &next);
     let (decision, _) = world.consider_restart(&next, Duration::ZERO);
     assert_eq!(decision, Ok(Duration::from_secs(1)));
@@ -219,14 +219,17 @@ fn a_stop_in_the_pause_calls_the_next_launch_off_for_good() {
     assert_eq!(world.step(&id(1), &stop(None)), durable);
     assert_eq!(world.step(&id(1), &stop(None)), [], "once");
     let off = Relaunched::Refused(RelaunchRefusal::CalledOff(id(1)));
-    assert_eq!(world.relaunch(&id(1), policy()), off);
-    // Also for the next daemon.
+    assert_eq!(world.relaunch(&id(1), by_policy()), off);
+    // This holds for the next daemon too.
     let mut later = World::default();
     drop(later.restore([row(&world, 1)]));
     let (decision, _) = later.consider_restart(&id(1), Duration::ZERO);
     assert_eq!(decision, Err(NoRestartReason::Wanted));
-    assert_eq!(later.relaunch(&id(1), policy()), off);
-    assert!(matches!(later.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }), "by hand");
+    assert_eq!(later.relaunch(&id(1), by_policy()), off);
+    assert!(
+        matches!(later.relaunch(&id(1), by_user(2)), Relaunched::Admitted { .. }),
+        "on request"
+    );
 }
 
 #[test]
@@ -240,25 +243,25 @@ fn the_end_of_a_parent_calls_the_next_launch_of_its_child_off() {
     let effects = world.step(&id(1), &stop(None));
     assert!(effects.contains(&(id(2), Effect::Record { durable: true })), "{effects:?}");
     let off = Relaunched::Refused(RelaunchRefusal::CalledOff(id(2)));
-    assert_eq!(world.relaunch(&id(2), policy()), off);
+    assert_eq!(world.relaunch(&id(2), by_policy()), off);
 }
 
-/// It has failed, and a stop comes before anybody has decided what follows.
+/// The session has failed, and a stop arrives before the restart is decided.
 #[test]
 fn a_stop_before_the_decision_calls_the_next_launch_off() {
     let mut world = failing(None);
     assert_eq!(world.step(&id(1), &stop(None)), [(id(1), Effect::Record { durable: true })]);
     let (decision, _) = world.consider_restart(&id(1), Duration::ZERO);
     assert_eq!(decision, Err(NoRestartReason::Wanted));
-    // What would not have been repeated anyway need not be called off, nor what was.
+    // Without a restart policy, or with a later launch, there is nothing to call off.
     let mut world = ended();
     assert_eq!(world.step(&id(1), &stop(None)), []);
     let mut world = failing(None);
-    assert!(matches!(world.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }));
+    assert!(matches!(world.relaunch(&id(1), by_user(2)), Relaunched::Admitted { .. }));
     assert_eq!(world.step(&id(1), &stop(None)), []);
 }
 
-/// It ended by itself, and the stop came before anybody had decided.
+/// The agent exited by itself, and a stop arrived before the restart was decided.
 #[test]
 fn a_stop_between_the_exit_and_the_end_calls_the_next_launch_off_too() {
     let mut session = named(1, None, None);
@@ -268,7 +271,7 @@ fn a_stop_between_the_exit_and_the_end_calls_the_next_launch_off_too() {
     drop(world.step(&id(1), &Event::Exited { exit: Exit::Code { code: 1 } }));
     drop(world.step(&id(1), &stop(None)));
     drop(end(&mut world, 1));
-    assert_eq!(reason(&world, 1), Some(Reason::Exited), "it did");
+    assert_eq!(reason(&world, 1), Some(Reason::Exited), "it exited by itself");
     let (decision, _) = world.consider_restart(&id(1), Duration::ZERO);
     assert_eq!(decision, Err(NoRestartReason::Wanted));
 }
@@ -281,7 +284,7 @@ fn the_pause_goes_on_after_a_restart_of_the_daemon() {
     drop(later.restore([row(&world, 1)]));
     let (decision, effects) = later.consider_restart(&id(1), Duration::ZERO);
     assert!(decision.is_ok() && effects.is_empty());
-    assert!(matches!(later.relaunch(&id(1), policy()), Relaunched::Admitted { .. }));
+    assert!(matches!(later.relaunch(&id(1), by_policy()), Relaunched::Admitted { .. }));
 }
 
 #[test]
@@ -289,7 +292,7 @@ fn a_stopped_session_or_one_without_a_policy_is_not_restarted() {
     let mut world = ended();
     let (decision, effects) = world.consider_restart(&id(1), Duration::ZERO);
     assert_eq!((decision, effects), (Err(NoRestartReason::NoPolicy), vec![]));
-    assert!(matches!(world.relaunch(&id(1), policy()), Relaunched::Refused(_)));
+    assert!(matches!(world.relaunch(&id(1), by_policy()), Relaunched::Refused(_)));
 }
 
 #[test]
@@ -310,7 +313,7 @@ fn a_later_launch_takes_over_the_worktree_that_was_kept() {
     drop(world.step(&id(1), &Event::Kept { what: tree(), why: "a commit".into() }));
     let kept = KeptItem { what: tree(), why: "a commit".into() };
     assert_eq!(world.kept().collect::<Vec<_>>(), [(&id(1), &kept)]);
-    assert!(matches!(world.relaunch(&id(1), person(2)), Relaunched::Admitted { .. }));
+    assert!(matches!(world.relaunch(&id(1), by_user(2)), Relaunched::Admitted { .. }));
     assert_eq!(world.step(&second(), &Event::Recorded), [(second(), make(true))]);
     assert_eq!(world.kept().count(), 0, "it is in use");
     drop(world.step(&second(), &Event::MakeFailed { what: tree(), why: "no room".into() }));

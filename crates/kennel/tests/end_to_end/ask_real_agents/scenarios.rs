@@ -226,7 +226,7 @@ impl RealAgentScene {
         running.signal("INT");
         let reported = running.wait();
         assert_eq!(reported.code, 130, "{reported:?}");
-        assert_eq!(reported.stdout.matches("seen to be gone").count(), 3, "{reported:?}");
+        assert_eq!(reported.stdout.matches("its processes are gone").count(), 3, "{reported:?}");
         assert_eq!(self.marked(), [], "after {reported:?}");
         let before = self.member()["conversation"].as_str().expect("a conversation").to_owned();
         let reported = self.ask("ok@after", &["anna", "and the second word"]);

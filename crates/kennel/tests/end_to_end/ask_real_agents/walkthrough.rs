@@ -166,7 +166,7 @@ fn the_documented_plan_is_run_cancelled_and_resumed() {
     fs::remove_dir_all(repository.folder().join("results")).expect("removed");
     let reported = repository.run(rest, "numbered", "numbered");
     assert_eq!(reported.stdout.matches("no strays").count(), 2, "{reported:?}");
-    assert_eq!(reported.stdout.matches("seen to be gone").count(), 2, "{reported:?}");
+    assert_eq!(reported.stdout.matches("its processes are gone").count(), 2, "{reported:?}");
     repository.assert_handed_on(before);
     let plan = repository.plan();
     assert_eq!(plan["state"], "succeeded", "{plan:#}");

@@ -1,5 +1,4 @@
-//! Plans that are broken on purpose, each as a program was broken once or could be: the oracle must
-//! notice.
+//! Plan logic that is broken on purpose, each time in another way. The oracle must notice.
 
 use kennel_core::plan::{
     AgentPhase, AskFailure, IgnoredReason, PlanAction, PlanEnding, PlanEvent, PlanState, SkipReason,
@@ -8,17 +7,17 @@ use kennel_types::plan::{OnFailure, PlanSpec};
 use kennel_types::{SessionId, VerdictKind};
 
 use crate::scene::{self, Budget};
-use crate::{CALM, Mind, all_needed, one_at_a_time, one_of_two};
+use crate::{CALM, PlanLogic, all_needed, one_at_a_time, one_of_two};
 
 type Next = fn(&PlanState, &PlanSpec) -> Vec<PlanAction>;
 type Happened = fn(&mut PlanState, &PlanSpec, &PlanEvent) -> Result<(), IgnoredReason>;
 
-struct Double {
+struct BrokenLogic {
     next: Next,
     happened: Happened,
 }
 
-impl Mind for Double {
+impl PlanLogic for BrokenLogic {
     fn next(&self, state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         (self.next)(state, spec)
     }
@@ -33,12 +32,12 @@ impl Mind for Double {
     }
 }
 
-const HONEST: Double = Double { next: PlanState::next, happened: PlanState::happened };
+const REAL: BrokenLogic = BrokenLogic { next: PlanState::next, happened: PlanState::happened };
 
-/// What the oracle says of it.
-fn verdict(double: &Double, spec: &PlanSpec, budget: Budget) -> String {
-    match scene::explore(double, spec, budget) {
-        Ok(seen) => panic!("the oracle has seen nothing wrong: {seen:?}"),
+/// Returns the violation that the oracle finds.
+fn verdict(broken: &BrokenLogic, spec: &PlanSpec, budget: Budget) -> String {
+    match scene::explore(broken, spec, budget) {
+        Ok(seen) => panic!("the oracle found no violation: {seen:?}"),
         Err(violation) => violation.what,
     }
 }
@@ -48,7 +47,7 @@ const CANCEL: Budget = Budget { cancels: 1, ..CALM };
 const CRASH: Budget = Budget { crashes: 1, doubled: 1, failures: 1, ..CALM };
 const RESUME: Budget = Budget { resumes: 1, doubled: 1, failures: 2, ..CALM };
 
-/// What was decided before the cancel is done after it.
+/// An action from before the cancel is carried out after it.
 #[test]
 fn an_ask_that_ignores_a_cancel() {
     fn happened(
@@ -63,16 +62,15 @@ fn an_ask_that_ignores_a_cancel() {
                 agent.phase = AgentPhase::Waiting;
             }
         }
-        let heard = state.happened(spec, event);
+        let applied = state.happened(spec, event);
         state.ending = ending;
-        heard
+        applied
     }
-    let double = Double { happened, ..HONEST };
-    assert_eq!(verdict(&double, &all_needed(), CANCEL), "asked after a cancel");
+    let broken = BrokenLogic { happened, ..REAL };
+    assert_eq!(verdict(&broken, &all_needed(), CANCEL), "asked after a cancel");
 }
 
-/// An agent of which nobody knows yet whether there is a session is taken for one that there is
-/// none of.
+/// An agent that may already have a session is treated as if it had none.
 #[test]
 fn a_cancel_that_forgets_an_agent_that_is_being_asked() {
     fn happened(
@@ -89,12 +87,12 @@ fn a_cancel_that_forgets_an_agent_that_is_being_asked() {
         }
         state.happened(spec, event)
     }
-    let double = Double { happened, ..HONEST };
-    let told = verdict(&double, &all_needed(), CANCEL);
-    assert!(told.contains("nobody's") || told.contains("may live"), "{told}");
+    let broken = BrokenLogic { happened, ..REAL };
+    let found = verdict(&broken, &all_needed(), CANCEL);
+    assert!(found.contains("unowned") || found.contains("may be alive"), "{found}");
 }
 
-/// A failed agent takes the others with it from the list, and they live on.
+/// After a failure the plan drops the other agents, which stay alive.
 #[test]
 fn a_failure_that_drops_the_others() {
     fn happened(
@@ -102,17 +100,17 @@ fn a_failure_that_drops_the_others() {
         spec: &PlanSpec,
         event: &PlanEvent,
     ) -> Result<(), IgnoredReason> {
-        let heard = state.happened(spec, event);
+        let applied = state.happened(spec, event);
         if let Some(PlanEnding::AgentFailed { .. }) = state.ending {
             for agent in state.agents.iter_mut().filter(|agent| agent.phase.may_be_alive()) {
                 agent.phase = AgentPhase::Skipped { why: SkipReason::Failed };
             }
         }
-        heard
+        applied
     }
-    let double = Double { happened, ..HONEST };
-    let told = verdict(&double, &all_needed(), FAILURE);
-    assert!(told.contains("nobody's") || told.contains("may live"), "{told}");
+    let broken = BrokenLogic { happened, ..REAL };
+    let found = verdict(&broken, &all_needed(), FAILURE);
+    assert!(found.contains("unowned") || found.contains("may be alive"), "{found}");
 }
 
 #[test]
@@ -124,24 +122,24 @@ fn an_outcome_that_does_not_wait() {
         }
         actions
     }
-    let double = Double { next, ..HONEST };
-    assert_eq!(verdict(&double, &all_needed(), CANCEL), "finished, and one.a may live");
+    let broken = BrokenLogic { next, ..REAL };
+    assert_eq!(verdict(&broken, &all_needed(), CANCEL), "finished, but one.a may be alive");
 }
 
-/// The end is waited for, and nobody sees to it.
+/// The plan waits for agents that it does not stop.
 #[test]
 fn a_cancel_that_stops_no_agent() {
     fn next(state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
         let actions = state.next(spec).into_iter();
         actions.filter(|action| !matches!(action, PlanAction::Stop { .. })).collect()
     }
-    let double = Double { next, ..HONEST };
+    let broken = BrokenLogic { next, ..REAL };
     for (spec, budget) in [(all_needed(), CANCEL), (all_needed(), FAILURE)] {
-        assert_eq!(verdict(&double, &spec, budget), "it never comes to its end");
+        assert_eq!(verdict(&broken, &spec, budget), "the plan never ends");
     }
 }
 
-/// What is told twice of an ask is taken for something about the next one.
+/// A repeated message about an ask is mistaken for one about the next ask.
 #[test]
 fn asks_without_numbers() {
     fn happened(
@@ -155,12 +153,12 @@ fn asks_without_numbers() {
         }
         state.happened(spec, &event)
     }
-    let double = Double { happened, ..HONEST };
-    let told = verdict(&double, &one_at_a_time(), CRASH);
-    assert!(told.contains("may live") || told.contains("nobody's"), "{told}");
+    let broken = BrokenLogic { happened, ..REAL };
+    let found = verdict(&broken, &one_at_a_time(), CRASH);
+    assert!(found.contains("may be alive") || found.contains("unowned"), "{found}");
 }
 
-/// The end of a former session is taken for that of the new one.
+/// The end of an earlier session is mistaken for that of the new one.
 #[test]
 fn an_end_that_counts_for_any_session() {
     fn happened(
@@ -177,9 +175,9 @@ fn an_end_that_counts_for_any_session() {
         }
         state.happened(spec, &event)
     }
-    let double = Double { happened, ..HONEST };
-    let told = verdict(&double, &all_needed(), RESUME);
-    assert!(told.contains("may live") || told.contains("nobody's"), "{told}");
+    let broken = BrokenLogic { happened, ..REAL };
+    let found = verdict(&broken, &all_needed(), RESUME);
+    assert!(found.contains("may be alive") || found.contains("unowned"), "{found}");
 }
 
 #[test]
@@ -187,11 +185,11 @@ fn a_limit_that_is_ignored() {
     fn unlimited(spec: &PlanSpec) -> PlanSpec {
         PlanSpec { concurrency: None, ..spec.clone() }
     }
-    let double = Double {
+    let broken = BrokenLogic {
         next: |state, spec| state.next(&unlimited(spec)),
         happened: |state, spec, event| state.happened(&unlimited(spec), event),
     };
-    assert_eq!(verdict(&double, &one_at_a_time(), FAILURE), "2 agents at once");
+    assert_eq!(verdict(&broken, &one_at_a_time(), FAILURE), "2 agents at once");
 }
 
 #[test]
@@ -203,15 +201,15 @@ fn a_failure_that_is_ignored() {
         }
         spec
     }
-    let double = Double {
+    let broken = BrokenLogic {
         next: |state, spec| state.next(&careless(spec)),
         happened: |state, spec, event| state.happened(&careless(spec), event),
     };
-    let told = verdict(&double, &all_needed(), FAILURE);
-    assert_eq!(told, "asked after a failure that fails the plan");
+    let found = verdict(&broken, &all_needed(), FAILURE);
+    assert_eq!(found, "asked after a failure that fails the plan");
 }
 
-/// Too few can answer, and it goes on all the same.
+/// Too few agents can still answer, but the plan continues.
 #[test]
 fn a_need_that_is_not_counted() {
     fn needless(spec: &PlanSpec) -> PlanSpec {
@@ -223,12 +221,12 @@ fn a_need_that_is_not_counted() {
         }
         spec
     }
-    let double = Double {
+    let broken = BrokenLogic {
         next: |state, spec| state.next(&needless(spec)),
         happened: |state, spec, event| state.happened(&needless(spec), event),
     };
-    let told = verdict(&double, &one_of_two(), FAILURE);
-    assert_eq!(told, "asked after a failure that fails the plan");
+    let found = verdict(&broken, &one_of_two(), FAILURE);
+    assert_eq!(found, "asked after a failure that fails the plan");
 }
 
 #[test]
@@ -243,9 +241,9 @@ fn a_resume_that_repeats_what_may_have_run() {
             event => state.happened(spec, event),
         }
     }
-    let double = Double { happened, ..HONEST };
-    let told = verdict(&double, &all_needed(), RESUME);
-    assert_eq!(told, "asked again, although it may have run");
+    let broken = BrokenLogic { happened, ..REAL };
+    let found = verdict(&broken, &all_needed(), RESUME);
+    assert_eq!(found, "asked again, although it may have run");
 }
 
 #[test]
@@ -255,24 +253,23 @@ fn a_resume_that_starts_over() {
         spec: &PlanSpec,
         event: &PlanEvent,
     ) -> Result<(), IgnoredReason> {
-        let heard = state.happened(spec, event);
-        if heard.is_ok() && matches!(event, PlanEvent::Resumed { .. }) {
+        let applied = state.happened(spec, event);
+        if applied.is_ok() && matches!(event, PlanEvent::Resumed { .. }) {
             state.agents.iter_mut().for_each(|agent| agent.phase = AgentPhase::Waiting);
         }
-        heard
+        applied
     }
-    let double = Double { happened, ..HONEST };
-    let told = verdict(&double, &all_needed(), RESUME);
-    assert_eq!(told, "asked again, although it has answered");
+    let broken = BrokenLogic { happened, ..REAL };
+    let found = verdict(&broken, &all_needed(), RESUME);
+    assert_eq!(found, "asked again, although it has answered");
 }
 
-/// No word of a refusal is taken for a failure, and so on: what is told of an agent must be what
-/// became of it.
+/// The reported status of an agent is not its actual one.
 #[test]
 fn an_outcome_that_is_wrong() {
     fn next(state: &PlanState, spec: &PlanSpec) -> Vec<PlanAction> {
-        let mut told = state.clone();
-        for agent in &mut told.agents {
+        let mut wrong = state.clone();
+        for agent in &mut wrong.agents {
             let judged = |session: &SessionId| AskFailure::Judged {
                 session: session.clone(),
                 verdict: VerdictKind::Crashed,
@@ -281,9 +278,9 @@ fn an_outcome_that_is_wrong() {
                 agent.phase = AgentPhase::Failed { why: judged(session) };
             }
         }
-        told.next(spec)
+        wrong.next(spec)
     }
-    let double = Double { next, ..HONEST };
-    let said = verdict(&double, &all_needed(), CANCEL);
-    assert!(said.contains("is told to be Failed, and is Some(Over(Cancelled))"), "{said}");
+    let broken = BrokenLogic { next, ..REAL };
+    let found = verdict(&broken, &all_needed(), CANCEL);
+    assert!(found.contains("is reported as Failed, but is Some(Over(Cancelled))"), "{found}");
 }

@@ -1,62 +1,62 @@
-//! Everything around one session but for the daemon's memory: disk, keeper, pen, and what is on its
-//! way.
+//! A model of everything around one session except the daemon's memory: disk, keeper, pen, and
+//! messages on their way.
 
 use std::rc::Rc;
 
 use kennel_core::{Effect, Session, Underway};
 use kennel_types::{OwedKind, Phase, RelaunchState};
 
-use crate::gist::{Gist, fingerprint};
+use crate::summary::{SessionSummary, fingerprint};
 
-/// How a program really ended.
+/// How a program actually ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Truth {
-    /// By itself, with 1.
+pub(crate) enum ActualExit {
+    /// By itself, with code 1.
     Code,
     /// By a stop, with TERM.
     Term,
-    /// With its keeper, with KILL.
+    /// By KILL, after its keeper died.
     Kill,
-    /// With the machine: nobody can know.
+    /// By a restart of the machine, so its status is unknown.
     Reboot,
 }
 
-/// What a keeper says at the end, and leaves in its file.
+/// What a keeper reports at the end, and writes to its outcome file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Told {
-    /// None if it never ran.
-    pub(crate) exit: Option<Truth>,
+pub(crate) struct KeeperOutcome {
+    /// `None` if the program never ran.
+    pub(crate) exit: Option<ActualExit>,
     /// Whether the launch failed.
     pub(crate) failed: bool,
-    /// Whether no daemon came back.
+    /// Whether no daemon connected within the lease.
     pub(crate) lease_over: bool,
 }
 
-/// How far a keeper is.
+/// The state of a keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Keeper {
-    /// There never was one.
+    /// It was never started.
     None,
-    /// The yard was asked for one. The lock is held by the message.
+    /// It was requested from the yard. The request holds the lock.
     Requested,
-    /// It has greeted.
+    /// It has sent its hello.
     Waiting,
-    /// The process is behind its gate.
+    /// The process waits behind its gate.
     Gated,
     /// The gate was opened.
     Running,
-    /// The agent ended by itself; what it left may linger.
+    /// The agent exited by itself. Processes that it left may linger.
     Exited,
     /// The end is under way.
     Ending {
-        /// Since no daemon came back.
+        /// Whether the reason is that no daemon connected within the lease.
         lease_over: bool,
     },
-    /// The pen is empty, the outcome waits to be taken.
+    /// The pen is empty, and the keeper waits for a release.
     Over,
-    /// Killed.
+    /// It was killed.
     Dead,
-    /// Gone in peace.
+    /// It exited by itself.
     Left,
 }
 
@@ -72,10 +72,10 @@ pub(crate) enum Agent {
     None,
     Gated,
     Alive,
-    Dead(Truth),
+    Dead(ActualExit),
 }
 
-/// From daemon to keeper.
+/// A request of the daemon to the keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Order {
     Go,
@@ -85,26 +85,26 @@ pub(crate) enum Order {
     Release,
 }
 
-/// To the daemon's core.
+/// A message to the daemon's core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Message {
     Hello,
     NotForked,
     Born,
     Opened,
-    Exited(Truth),
-    Gone(Told),
+    Exited(ActualExit),
+    Gone(KeeperOutcome),
     KeeperLost,
     Recorded,
     RecordFailed,
-    /// What could still be told: whether it ran, and how it ended.
-    PenEmpty(Option<Option<Truth>>),
+    /// Contains whether the program ran and how it ended, if that is still known.
+    PenEmpty(Option<Option<ActualExit>>),
     PenStillAlive,
     PenUnobservable,
     PenFailed,
     Found(Found),
-    CleanedUp(Thing),
-    CleanUpFailed(Thing),
+    CleanedUp(OwedItem),
+    CleanUpFailed(OwedItem),
     Kept,
     Made,
     MakeFailed,
@@ -113,14 +113,14 @@ pub(crate) enum Message {
     Overdue,
 }
 
-/// What is owed.
+/// An owed resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Thing {
+pub(crate) enum OwedItem {
     Files,
     Worktree,
 }
 
-impl Thing {
+impl OwedItem {
     fn of(what: &OwedKind) -> Self {
         match what {
             OwedKind::Worktree { .. } => Self::Worktree,
@@ -129,13 +129,13 @@ impl Thing {
     }
 }
 
-/// How much of a worktree there is.
+/// The state of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Tree {
+pub(crate) enum WorktreeState {
     None,
     Half,
     There,
-    /// And it stays.
+    /// Kept because it contains work.
     Kept,
 }
 
@@ -144,30 +144,30 @@ pub(crate) enum Tree {
 pub(crate) enum Found {
     Waiting,
     Gated,
-    Running { ending: bool, exit: Option<Truth> },
-    Over(Told),
+    Running { ending: bool, exit: Option<ActualExit> },
+    Over(KeeperOutcome),
     NoKeeper,
     Silent,
     Rebooted,
     Failed,
 }
 
-/// How far the end of a pen without its keeper is.
+/// The progress of ending a pen without its keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum EndPen {
-    Asked,
+    Requested,
     KeeperKilled,
 }
 
-/// A session as it is on record.
+/// A session as it is recorded.
 #[derive(Clone)]
 pub(crate) struct Row(pub(crate) Rc<Session>, u64);
 
 impl Row {
     pub(crate) fn of(session: &Session) -> Self {
         let row = Session { underway: Underway::default(), ..session.clone() };
-        let gist = fingerprint(&Gist::of(&row));
-        Self(Rc::new(row), gist)
+        let summary = fingerprint(&SessionSummary::of(&row));
+        Self(Rc::new(row), summary)
     }
 }
 
@@ -191,52 +191,51 @@ impl std::hash::Hash for Row {
     }
 }
 
-/// What the daemon has in hand. It dies with the daemon.
+/// The daemon's work in progress. It is lost with the daemon.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Hands {
-    /// Durable ones; the others are written at once, and may still be lost.
+pub(crate) struct DaemonWork {
+    /// Durable writes. Other rows are written at once, and may still be lost.
     pub(crate) writes: Vec<Row>,
-    /// What comes after those.
+    /// The row to write after those.
     pub(crate) write_after: Option<Row>,
     pub(crate) start_keeper: bool,
     pub(crate) end_pen: Option<EndPen>,
     pub(crate) probe: bool,
-    pub(crate) clean_up: Bag<Thing>,
-    /// The worktree is being made.
+    pub(crate) clean_up: Bag<OwedItem>,
+    /// Whether the worktree is being created.
     pub(crate) make: bool,
-    /// Somebody looks for a sign that it is ready.
+    /// Whether the daemon watches for readiness.
     pub(crate) awaiting: bool,
     pub(crate) timer: bool,
-    /// Delivered in any order.
+    /// Messages, delivered in any order.
     pub(crate) inbox: Bag<Message>,
-    /// There is a connection to the keeper, or will be as soon as it exists.
+    /// Whether the daemon is connected to the keeper, or will be as soon as it exists.
     pub(crate) linked: bool,
-    /// The agent's pidfd is held.
+    /// Whether the daemon holds the agent's pidfd.
     pub(crate) pidfd: bool,
 }
 
-/// What has happened, for the oracle.
+/// What has happened so far, for the oracle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct History {
-    pub(crate) asked_for_keeper: bool,
+    pub(crate) keeper_requested: bool,
     pub(crate) forked: bool,
     pub(crate) born: bool,
     pub(crate) granted: bool,
     pub(crate) ran: bool,
-    pub(crate) stop_asked: bool,
+    pub(crate) stop_requested: bool,
     pub(crate) keeper_killed: bool,
     pub(crate) daemon_died: bool,
-    /// And had asked for a keeper.
+    /// Whether a daemon died after it had requested a keeper.
     pub(crate) launch_left: bool,
-    /// It had to wait in line, or for a worktree.
+    /// Whether the session had to wait in the queue, or for a worktree.
     pub(crate) waited: bool,
-    /// A worktree was asked for.
-    pub(crate) make_asked: bool,
-    /// After a keeper was asked for: what is launched later is of this boot.
+    pub(crate) worktree_requested: bool,
+    /// Whether the machine restarted after a keeper was requested.
     pub(crate) rebooted: bool,
 }
 
-/// Things that come in any order: kept sorted, so that the same things are the same state.
+/// Unordered items: kept sorted, so that equal sets are equal states.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Bag<T>(Vec<T>);
 
@@ -247,14 +246,14 @@ impl<T> Default for Bag<T> {
 }
 
 impl<T: Copy + Ord> Bag<T> {
-    pub(crate) fn put(&mut self, thing: T) {
-        if let Err(at) = self.0.binary_search(&thing) {
-            self.0.insert(at, thing);
+    pub(crate) fn put(&mut self, item: T) {
+        if let Err(at) = self.0.binary_search(&item) {
+            self.0.insert(at, item);
         }
     }
 
-    pub(crate) fn take(&mut self, thing: T) {
-        self.0.retain(|other| *other != thing);
+    pub(crate) fn take(&mut self, item: T) {
+        self.0.retain(|other| *other != item);
     }
 
     pub(crate) fn all(&self) -> &[T] {
@@ -266,38 +265,38 @@ impl<T: Copy + Ord> Bag<T> {
     }
 }
 
-/// See the module.
+/// Everything around one session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Plot {
-    /// What a new daemon would read.
+pub(crate) struct SessionModel {
+    /// The row that a new daemon would read.
     pub(crate) row: Option<Row>,
-    /// What a new machine would read.
+    /// The row that a daemon would read after a restart of the machine.
     pub(crate) synced: Option<Row>,
-    /// The outcome file.
-    pub(crate) outcome: Option<Told>,
-    /// Whether the files that are owed exist.
+    /// The content of the outcome file.
+    pub(crate) outcome: Option<KeeperOutcome>,
+    /// Whether the owed files exist.
     pub(crate) files: bool,
-    pub(crate) tree: Tree,
-    pub(crate) hands: Hands,
+    pub(crate) worktree: WorktreeState,
+    pub(crate) work: DaemonWork,
     pub(crate) keeper: Keeper,
-    /// Obeyed in any order. Those of a dead daemon stay.
+    /// Carried out in any order. Those of a dead daemon stay.
     pub(crate) orders: Bag<Order>,
     pub(crate) agent: Agent,
-    /// Something that the agent started.
+    /// Whether a process that the agent started is left.
     pub(crate) leftover: bool,
     pub(crate) history: History,
 }
 
-impl Plot {
-    /// Before anything was done for a session.
+impl SessionModel {
+    /// The state before anything was done for a session.
     pub(crate) fn new() -> Self {
         Self {
             row: None,
             synced: None,
             outcome: None,
             files: false,
-            tree: Tree::None,
-            hands: Hands::default(),
+            worktree: WorktreeState::None,
+            work: DaemonWork::default(),
             keeper: Keeper::None,
             orders: Bag::default(),
             agent: Agent::None,
@@ -310,40 +309,40 @@ impl Plot {
         matches!(self.agent, Agent::None | Agent::Dead(_)) && !self.leftover
     }
 
-    /// How the agent ended, as its parent or a pidfd would tell.
-    pub(crate) fn exit(&self) -> Option<Truth> {
+    /// How the agent ended, as its parent or a pidfd would report.
+    pub(crate) fn exit(&self) -> Option<ActualExit> {
         match self.agent {
-            Agent::Dead(truth) if self.history.ran => Some(truth),
+            Agent::Dead(actual) if self.history.ran => Some(actual),
             _ => None,
         }
     }
 
-    /// The keeper says something to the daemon, if there is a connection.
-    pub(crate) fn say(&mut self, message: Message) {
-        if self.hands.linked {
-            self.hands.inbox.put(message);
+    /// Sends a message of the keeper to the daemon, if they are connected.
+    pub(crate) fn send(&mut self, message: Message) {
+        if self.work.linked {
+            self.work.inbox.put(message);
         }
     }
 
-    /// Begins to carry out what the core has asked for; `session` is as it is now.
-    pub(crate) fn take_up(&mut self, effect: &Effect, session: &Session) -> Result<(), String> {
+    /// Begins to carry out an effect. `session` is the current state in memory.
+    pub(crate) fn carry_out(&mut self, effect: &Effect, session: &Session) -> Result<(), String> {
         match effect {
             Effect::Record { durable: true } => {
-                self.hands.writes.push(Row::of(session));
-                self.hands.write_after = None;
+                self.work.writes.push(Row::of(session));
+                self.work.write_after = None;
             }
             Effect::Record { durable: false } => {
-                let written = self.hands.writes.is_empty();
-                let row = if written { &mut self.row } else { &mut self.hands.write_after };
+                let written = self.work.writes.is_empty();
+                let row = if written { &mut self.row } else { &mut self.work.write_after };
                 *row = Some(Row::of(session));
             }
             Effect::StartKeeper => {
                 self.allow_keeper(session)?;
-                if std::mem::replace(&mut self.history.asked_for_keeper, true) {
-                    return Err("7: a second keeper was asked for".into());
+                if std::mem::replace(&mut self.history.keeper_requested, true) {
+                    return Err("7: a second keeper was requested".into());
                 }
-                self.hands.start_keeper = true;
-                self.hands.linked = true;
+                self.work.start_keeper = true;
+                self.work.linked = true;
             }
             Effect::Go => self.order(Order::Go),
             Effect::Grant => {
@@ -355,26 +354,26 @@ impl Plot {
             Effect::Release => {
                 let recorded = self.synced.as_ref().is_some_and(|row| row.0.phase >= Phase::Reaped);
                 if !recorded {
-                    return Err("10: the keeper was let go before the outcome was durable".into());
+                    return Err("10: the keeper was released before the outcome was durable".into());
                 }
                 self.order(Order::Release);
             }
-            Effect::EndPen => self.hands.end_pen = Some(EndPen::Asked),
-            Effect::Probe => self.hands.probe = true,
-            Effect::CleanUp { what } => self.hands.clean_up.put(self.allow_clean_up(what)?),
+            Effect::EndPen => self.work.end_pen = Some(EndPen::Requested),
+            Effect::Probe => self.work.probe = true,
+            Effect::CleanUp { what } => self.work.clean_up.put(self.allow_clean_up(what)?),
             Effect::Make { .. } => {
                 self.allow_making(session)?;
-                self.hands.make = true;
+                self.work.make = true;
             }
-            Effect::AwaitReady => self.hands.awaiting = true,
-            Effect::StopAwaiting => self.hands.awaiting = false,
-            Effect::RetryLater => self.hands.timer = true,
+            Effect::AwaitReady => self.work.awaiting = true,
+            Effect::StopAwaiting => self.work.awaiting = false,
+            Effect::RetryLater => self.work.timer = true,
         }
         Ok(())
     }
 
     fn allow_grant(&mut self, session: &Session) -> Result<(), String> {
-        if session.is_stop_wanted() || self.history.stop_asked {
+        if session.is_stop_wanted() || self.history.stop_requested {
             return Err("3: granted although a stop is wanted".into());
         }
         if session.launch.identity.is_none() {
@@ -384,7 +383,7 @@ impl Plot {
             return Err("7: granted twice".into());
         }
         if self.history.launch_left {
-            return Err("8: granted a launch that a former daemon left".into());
+            return Err("8: granted a launch of an earlier daemon".into());
         }
         Ok(())
     }
@@ -392,70 +391,71 @@ impl Plot {
     fn allow_keeper(&self, session: &Session) -> Result<(), String> {
         let cancelled = self.synced.as_ref().is_some_and(|row| row.0.is_stop_wanted());
         if session.is_stop_wanted() || cancelled {
-            return Err("3: a keeper for what was called off".into());
+            return Err("3: a keeper was requested after a stop".into());
         }
         let allowed = self.synced.as_ref().is_some_and(|row| row.0.phase >= Phase::Reserved);
         if self.history.waited && !allowed {
-            return Err("1: a keeper before a durable row allows one".into());
+            return Err("1: a keeper was requested before a durable row allows one".into());
         }
-        if session.spec.worktree.is_some() && self.tree != Tree::There {
-            return Err("9: a keeper before its worktree".into());
+        if session.spec.worktree.is_some() && self.worktree != WorktreeState::There {
+            return Err("9: a keeper was requested before the worktree exists".into());
         }
         Ok(())
     }
 
     fn allow_making(&mut self, session: &Session) -> Result<(), String> {
         if session.is_stop_wanted() {
-            return Err("3: a worktree for what was called off".into());
+            return Err("3: a worktree was requested after a stop".into());
         }
-        let owed = |row: &Row| row.0.owed.iter().any(|it| Thing::of(&it.what) == Thing::Worktree);
+        let owed =
+            |row: &Row| row.0.owed.iter().any(|it| OwedItem::of(&it.what) == OwedItem::Worktree);
         if !self.synced.as_ref().is_some_and(owed) {
-            return Err("9: a worktree that is not on record".into());
+            return Err("9: a worktree was requested that is not on record".into());
         }
-        if std::mem::replace(&mut self.history.make_asked, true) {
-            return Err("7: a worktree made twice".into());
+        if std::mem::replace(&mut self.history.worktree_requested, true) {
+            return Err("7: a worktree was requested twice".into());
         }
         Ok(())
     }
 
-    fn allow_clean_up(&self, what: &OwedKind) -> Result<Thing, String> {
-        let thing = Thing::of(what);
-        let in_use = !self.pen_is_empty() || self.hands.make;
-        if thing == Thing::Worktree && in_use {
-            return Err("9: a worktree is removed while somebody works in it".into());
+    fn allow_clean_up(&self, what: &OwedKind) -> Result<OwedItem, String> {
+        let item = OwedItem::of(what);
+        let in_use = !self.pen_is_empty() || self.work.make;
+        if item == OwedItem::Worktree && in_use {
+            return Err("9: a worktree is removed while it is in use".into());
         }
-        Ok(thing)
+        Ok(item)
     }
 
     fn order(&mut self, order: Order) {
-        if self.hands.linked {
+        if self.work.linked {
             self.orders.put(order);
         }
     }
 
-    /// The daemon dies, with or without what it was about to write.
+    /// The daemon dies. `written`: whether its non-durable writes survive.
     pub(crate) fn lose_daemon(&mut self, written: bool) {
-        if self.hands.make {
-            self.tree = Tree::Half;
+        if self.work.make {
+            self.worktree = WorktreeState::Half;
         }
-        self.hands = Hands::default();
+        self.work = DaemonWork::default();
         if !written {
             self.row = self.synced.clone();
         }
         self.history.daemon_died = true;
-        self.history.launch_left |= self.history.asked_for_keeper;
-        // Whoever asked for the end had no answer yet, unless that is on record, and hears that
-        // there is no daemon.
+        self.history.launch_left |= self.history.keeper_requested;
+        // The client that requested the stop got no answer yet unless the stop is on record. It
+        // sees that there is no daemon.
         let called_off = |row: &Row| matches!(row.0.relaunch, RelaunchState::CalledOff { .. });
-        let heard = |row: &Row| row.0.is_stop_wanted() || called_off(row);
-        self.history.stop_asked &= self.row.as_ref().is_some_and(heard);
+        let stopped = |row: &Row| row.0.is_stop_wanted() || called_off(row);
+        self.history.stop_requested &= self.row.as_ref().is_some_and(stopped);
     }
 
     /// The machine restarts.
     pub(crate) fn reboot(&mut self) {
         self.lose_daemon(false);
-        self.history.rebooted |= self.history.asked_for_keeper;
-        // It leaves only when the disk has its outcome.
+        self.history.rebooted |= self.history.keeper_requested;
+        // A keeper exits only when its outcome is on disk.
         if self.keeper != Keeper::Left {
             self.outcome = None;
         }
@@ -464,7 +464,7 @@ impl Plot {
         }
         self.orders.clear();
         self.agent = match self.agent {
-            Agent::Alive => Agent::Dead(Truth::Reboot),
+            Agent::Alive => Agent::Dead(ActualExit::Reboot),
             Agent::Gated => Agent::None,
             agent => agent,
         };

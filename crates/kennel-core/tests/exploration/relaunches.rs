@@ -1,4 +1,4 @@
-//! A session that runs, and clients who want another launch of it, in the world as it is.
+//! A running session, and clients that request another launch of it, in a real [`World`].
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -8,18 +8,18 @@ use kennel_types::{LaunchToken, RelaunchState, Restart, SessionId};
 
 use crate::ORDERLY;
 use crate::action::Kind;
-use crate::alone::{files, session};
-use crate::gist::Gist;
-use crate::plot::{Keeper, Plot, Row};
-use crate::scene::{Budget, Effects, Mind, Scene};
+use crate::model::{Keeper, Row, SessionModel};
+use crate::scene::{Budget, Effects, Scene, TestDaemon};
+use crate::single::{files, session};
+use crate::summary::SessionSummary;
 
 const FIRST: usize = 0;
 const SECOND: usize = 1;
 
-/// How a client's wish for another launch is taken: the world's way, or one that should be caught.
+/// Handles a client's request for another launch: as the world does, or in a broken way.
 pub(crate) type Resume = fn(&mut World, &SessionId, Relaunch) -> Vec<(SessionId, Effect)>;
 
-/// The world's way.
+/// Relaunches as the world does.
 pub(crate) fn relaunch(
     world: &mut World,
     after: &SessionId,
@@ -32,14 +32,14 @@ pub(crate) fn relaunch(
 }
 
 /// A daemon with a whole world in its memory.
-pub(crate) struct Lineage {
+pub(crate) struct Relaunches {
     ids: [SessionId; 2],
-    /// Whether nobody asks for another launch but its policy.
+    /// Whether only the restart policy requests another launch.
     policy: bool,
     resume: Resume,
 }
 
-/// The policy's way: it decides, and after a pause, in which anything may happen, acts.
+/// Relaunches as the policy does: first it decides, and after a pause it acts.
 pub(crate) fn restart(
     world: &mut World,
     after: &SessionId,
@@ -53,7 +53,7 @@ pub(crate) fn restart(
     world.consider_restart(after, Duration::ZERO).1
 }
 
-impl Lineage {
+impl Relaunches {
     pub(crate) fn new(resume: Resume) -> Self {
         let first = session(None).id;
         Self { ids: [first.clone(), first.next_attempt()], policy: false, resume }
@@ -76,36 +76,36 @@ impl Lineage {
         effects.into_iter().map(|(id, effect)| (which(id), effect)).collect()
     }
 
-    /// The first launch runs.
+    /// Returns a state in which the first launch runs.
     pub(crate) fn start(&self, budget: Budget) -> Scene<World> {
         let calm = Budget { resumes: 0, ..budget };
         let mut scene = Scene {
             memory: Some(World::default()),
-            plots: vec![Plot::new(), later()],
+            models: vec![SessionModel::new(), later()],
             budget: calm,
         };
         let world = scene.memory.as_mut().expect("the daemon lives");
-        let Ok(effects) = world.admit(self.first()) else { panic!("refused") };
-        scene.take_up(self.numbered(effects), self).expect("a start without fault");
+        let Ok(effects) = world.admit(self.first()) else { panic!("the session is refused") };
+        scene.carry_out(self.numbered(effects), self).expect("a start without fault");
         while let Some((due, _)) =
             scene.moves(self, ORDERLY).into_iter().find(|(_, kind)| *kind == Kind::Due)
         {
             scene = scene.after(due, self, ORDERLY).expect("a launch without fault");
         }
-        assert_eq!(scene.plots[FIRST].keeper, Keeper::Running);
+        assert_eq!(scene.models[FIRST].keeper, Keeper::Running);
         scene.budget = budget;
         scene
     }
 }
 
-/// A further launch has no keeper before its row is durable.
-fn later() -> Plot {
-    let mut plot = Plot::new();
-    plot.history.waited = true;
-    plot
+/// A further launch gets no keeper before its row is durable.
+fn later() -> SessionModel {
+    let mut model = SessionModel::new();
+    model.history.waited = true;
+    model
 }
 
-impl Mind for Lineage {
+impl TestDaemon for Relaunches {
     type Memory = World;
 
     fn restore(&self, rows: &[Option<Row>]) -> (World, Effects) {
@@ -124,19 +124,19 @@ impl Mind for Lineage {
 
     fn hash<H: Hasher>(&self, world: &World, hasher: &mut H) {
         for session in world.sessions() {
-            Gist::of(session).hash(hasher);
+            SessionSummary::of(session).hash(hasher);
         }
     }
 
-    /// All of them saw the first launch, and want the one after it.
+    /// All clients saw the first launch, and request the one after it.
     fn resume(&self, world: &mut World) -> Effects {
-        let by = RelaunchBy::Person { who: "a client".into(), parent: None, tethered: false };
+        let by = RelaunchBy::Caller { name: "a client".into(), parent: None, tethered: false };
         let token = LaunchToken::new(2);
         let how = Relaunch { token, owed: vec![files()], queued: false, by, changes: None };
         self.numbered((self.resume)(world, &self.ids[FIRST], how))
     }
 
-    /// A session means its latest launch.
+    /// A stop of a session applies to its latest launch.
     fn may_stop(&self, world: &World, which: usize) -> bool {
         which == SECOND || world.get(&self.ids[SECOND]).is_none()
     }
@@ -144,21 +144,21 @@ impl Mind for Lineage {
     fn check(&self, world: &World) -> Result<(), String> {
         match world.sessions().len() {
             0..=2 => Ok(()),
-            _ => Err("7: every click is a launch".into()),
+            _ => Err("7: repeated requests cause several launches".into()),
         }
     }
 
-    fn check_plots(&self, plots: &[Plot]) -> Result<(), String> {
-        let former = &plots[FIRST];
+    fn check_models(&self, models: &[SessionModel]) -> Result<(), String> {
+        let former = &models[FIRST];
         let over =
             matches!(former.keeper, Keeper::None | Keeper::Dead | Keeper::Over | Keeper::Left);
-        let gone = over && former.pen_is_empty() && !former.hands.start_keeper;
-        let again = plots[SECOND].history.asked_for_keeper;
+        let gone = over && former.pen_is_empty() && !former.work.start_keeper;
+        let again = models[SECOND].history.keeper_requested;
         if again && !gone {
-            return Err("7: launched again before the former launch was gone".into());
+            return Err("7: launched again before the previous launch was gone".into());
         }
-        if again && self.policy && former.history.stop_asked {
-            return Err("3: launched again although its end was wanted".into());
+        if again && self.policy && former.history.stop_requested {
+            return Err("3: launched again after a stop".into());
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! What tells two states of a session apart, in little room: hashing is most of the work.
+//! A short summary that distinguishes two states of a session: hashing is most of the work.
 
 use std::hash::{Hash, Hasher};
 
 use kennel_core::{DesiredState, Session, Underway};
 use kennel_types::{Exit, Phase, ReadyState, Reason, RelaunchState};
 
-/// See the module.
+/// The parts of a session that distinguish two states.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Gist {
+pub(crate) struct SessionSummary {
     phase: Phase,
-    /// In milliseconds.
+    /// The grace of a stop, in milliseconds.
     grace: Option<u32>,
     recorded: bool,
     keeper_ready: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Gist {
     underway: Underway,
 }
 
-impl Gist {
+impl SessionSummary {
     pub(crate) fn of(session: &Session) -> Self {
         let number = |exit: &Exit| match exit {
             Exit::Code { code } => *code,
@@ -61,17 +61,17 @@ impl Gist {
     }
 }
 
-/// A number for a state. No two of some millions have the same, most likely.
+/// Returns a hash of a state. Among some millions of states a collision is very unlikely.
 pub(crate) fn fingerprint(state: &impl Hash) -> u64 {
-    let mut hasher = Fast(0);
+    let mut hasher = FastHasher(0);
     state.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Nobody chooses our keys, so that it may be simple.
-pub(crate) struct Fast(pub(crate) u64);
+/// A fast hasher. No attacker chooses the keys, so it can be simple.
+pub(crate) struct FastHasher(pub(crate) u64);
 
-impl Hasher for Fast {
+impl Hasher for FastHasher {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];

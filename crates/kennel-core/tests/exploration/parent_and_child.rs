@@ -1,4 +1,4 @@
-//! A parent that runs, and a child that it has just asked for, in the world as it is.
+//! A running parent, and a child that it has just requested, in a real [`World`].
 
 use std::hash::{Hash, Hasher};
 
@@ -7,24 +7,24 @@ use kennel_types::SessionId;
 
 use crate::ORDERLY;
 use crate::action::Kind;
-use crate::alone::session;
-use crate::gist::Gist;
-use crate::plot::{Keeper, Plot, Row};
-use crate::scene::{Budget, Effects, Mind, Scene};
+use crate::model::{Keeper, Row, SessionModel};
+use crate::scene::{Budget, Effects, Scene, TestDaemon};
+use crate::single::session;
+use crate::summary::SessionSummary;
 
 const PARENT: usize = 0;
 const CHILD: usize = 1;
 
-/// The world, or something that should be caught.
+/// The step of the world, or a broken one.
 pub(crate) type Step = fn(&mut World, &SessionId, &Event) -> Vec<(SessionId, Effect)>;
 
 /// A daemon with a whole world in its memory.
-pub(crate) struct Family {
+pub(crate) struct ParentAndChild {
     ids: [SessionId; 2],
     step: Step,
 }
 
-impl Family {
+impl ParentAndChild {
     pub(crate) fn new(step: Step) -> Self {
         let parent = session(None).id;
         let child = session(Some(parent.clone())).id;
@@ -36,29 +36,32 @@ impl Family {
         effects.into_iter().map(|(id, effect)| (which(id), effect)).collect()
     }
 
-    /// The parent runs, the child was just asked for.
+    /// Returns a state in which the parent runs and the child was just requested.
     pub(crate) fn start(&self, budget: Budget) -> Scene<World> {
-        let mut scene =
-            Scene { memory: Some(World::default()), plots: vec![Plot::new(), Plot::new()], budget };
+        let mut scene = Scene {
+            memory: Some(World::default()),
+            models: vec![SessionModel::new(), SessionModel::new()],
+            budget,
+        };
         self.admit(&mut scene, session(None));
         while let Some((due, _)) =
             scene.moves(self, ORDERLY).into_iter().find(|(_, kind)| *kind == Kind::Due)
         {
             scene = scene.after(due, self, ORDERLY).expect("a launch without fault");
         }
-        assert_eq!(scene.plots[PARENT].keeper, Keeper::Running);
+        assert_eq!(scene.models[PARENT].keeper, Keeper::Running);
         self.admit(&mut scene, session(Some(self.ids[PARENT].clone())));
         scene
     }
 
     fn admit(&self, scene: &mut Scene<World>, session: Session) {
         let world = scene.memory.as_mut().expect("the daemon lives");
-        let Ok(effects) = world.admit(session) else { panic!("it is refused") };
-        scene.take_up(self.numbered(effects), self).expect("a start without fault");
+        let Ok(effects) = world.admit(session) else { panic!("the session is refused") };
+        scene.carry_out(self.numbered(effects), self).expect("a start without fault");
     }
 }
 
-impl Mind for Family {
+impl TestDaemon for ParentAndChild {
     type Memory = World;
 
     fn restore(&self, rows: &[Option<Row>]) -> (World, Effects) {
@@ -78,7 +81,7 @@ impl Mind for Family {
 
     fn hash<H: Hasher>(&self, world: &World, hasher: &mut H) {
         for session in world.sessions() {
-            Gist::of(session).hash(hasher);
+            SessionSummary::of(session).hash(hasher);
         }
     }
 
@@ -87,7 +90,7 @@ impl Mind for Family {
         let ends = parent.is_none_or(|parent| parent.is_stop_wanted() || parent.has_ended());
         match world.get(&self.ids[CHILD]) {
             Some(child) if ends && !child.is_stop_wanted() && !child.has_ended() => {
-                Err("3: the end of a parent did not reach its child".into())
+                Err("3: the end of a parent did not stop its child".into())
             }
             _ => Ok(()),
         }

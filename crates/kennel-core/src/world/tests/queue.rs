@@ -1,4 +1,4 @@
-//! The line, and keys.
+//! The queue, and idempotency keys.
 
 use kennel_types::SessionSpec;
 use proptest::prelude::*;
@@ -10,12 +10,12 @@ fn caps(live: u32) -> Caps {
     Caps { live: Some(live), ..Caps::default() }
 }
 
-fn asked(world: &World, caps: &Caps, may_queue: bool) -> Admission {
-    decide(caps, &world.census(caps), Applicant { name: None, may_queue })
+fn decision(world: &World, caps: &Caps, may_queue: bool) -> Admission {
+    decide(caps, &world.session_counts(caps), Applicant { name: None, may_queue })
 }
 
-/// As a daemon does it.
-fn call_up(world: &mut World, caps: &Caps) -> Vec<SessionId> {
+/// Starts the next sessions, as a daemon does.
+fn start_next(world: &mut World, caps: &Caps) -> Vec<SessionId> {
     let next = world.next_in_queue(caps);
     for id in &next {
         drop(world.step(id, &Event::TurnCame));
@@ -28,21 +28,24 @@ fn the_queue_advances_in_order_as_sessions_end() {
     let caps = caps(1);
     let mut world = world([named(1, None, None)]);
     for number in 2..5 {
-        let place = usize::try_from(number).unwrap() - 1;
-        let over = LimitReached::Live { figure: 1, limit: 1 };
-        assert_eq!(asked(&world, &caps, true), Admission::Queue { place, over });
+        let position = usize::try_from(number).unwrap() - 1;
+        let over = LimitReached::Live { count: 1, limit: 1 };
+        assert_eq!(decision(&world, &caps, true), Admission::Queue { position, over });
         drop(world.admit(named(number, None, None).queued()));
-        assert_eq!(world.queue_position(&id(number)), Some(place));
+        assert_eq!(world.queue_position(&id(number)), Some(position));
     }
-    assert_eq!(call_up(&mut world, &caps), []);
+    assert_eq!(start_next(&mut world, &caps), []);
     run(&mut world, 1);
     drop(end(&mut world, 1));
-    assert!(matches!(asked(&world, &caps, false), Admission::Refuse(_)), "others were first");
-    assert_eq!(call_up(&mut world, &caps), [id(2)]);
-    assert_eq!(call_up(&mut world, &caps), [], "it takes the place");
+    assert!(
+        matches!(decision(&world, &caps, false), Admission::Refuse(_)),
+        "other sessions are queued"
+    );
+    assert_eq!(start_next(&mut world, &caps), [id(2)]);
+    assert_eq!(start_next(&mut world, &caps), [], "the limit is reached again");
     assert_eq!([2, 3, 4].map(|it| world.queue_position(&id(it))), [None, Some(1), Some(2)]);
     assert_eq!(world.queue_positions(), [(&id(3), 1), (&id(4), 2)].into());
-    // Who is cancelled leaves the line at once.
+    // A session that is stopped leaves the queue at once.
     drop(world.step(&id(3), &stop(None)));
     assert_eq!([3, 4].map(|it| world.queue_position(&id(it))), [None, Some(1)]);
 }
@@ -55,7 +58,7 @@ fn a_session_that_waits_for_a_name_limit_does_not_hold_up_others() {
     drop(world.admit(named(2, Some("rev-2"), None).queued()));
     drop(world.admit(named(3, Some("other"), None).queued()));
     assert_eq!(world.next_in_queue(&caps), [id(3)]);
-    assert_eq!(asked(&world, &caps, false), Admission::Admit);
+    assert_eq!(decision(&world, &caps, false), Admission::Admit);
 }
 
 #[test]
@@ -68,7 +71,7 @@ fn a_new_daemon_keeps_the_queue_and_a_shutdown_empties_it() {
     drop(world.restore([1, 3, 4].map(|number| row(&before, number))));
     assert_eq!([4, 3].map(|number| world.queue_position(&id(number))), [Some(1), Some(2)]);
     drop(world.admit(named(2, None, None).queued()));
-    assert_eq!(world.queue_position(&id(2)), Some(3), "a later one is behind them");
+    assert_eq!(world.queue_position(&id(2)), Some(3), "a later session is behind them");
     drop(world.drain(None));
     assert_eq!(world.next_in_queue(&Caps::default()), []);
     assert_eq!(reason(&world, 3), Some(Reason::Shutdown));
@@ -104,7 +107,7 @@ proptest! {
         for (number, (arrives, which)) in moves.into_iter().enumerate() {
             if arrives {
                 let session = named(number as u64, None, None);
-                let session = match asked(&world, &caps, true) {
+                let session = match decision(&world, &caps, true) {
                     Admission::Admit => session,
                     Admission::Queue { .. } => session.queued(),
                     Admission::Refuse(over) => panic!("{over}"),
@@ -117,10 +120,10 @@ proptest! {
                 drop(world.step(&id, &Event::KeeperNotStarted { why: "a test".into() }));
                 prop_assert!(world.get(&id).unwrap().has_ended());
             }
-            called.extend(call_up(&mut world, &caps));
+            called.extend(start_next(&mut world, &caps));
             prop_assert!(live(&world).len() <= cap as usize);
             let waiting = world.sessions().any(|it| it.phase == Phase::Queued);
-            prop_assert!(!waiting || live(&world).len() == cap as usize, "somebody waits for nothing");
+            prop_assert!(!waiting || live(&world).len() == cap as usize, "a session waits although there is room");
         }
         prop_assert!(called.is_sorted());
     }
@@ -149,14 +152,14 @@ fn a_key_stands_for_its_session_until_the_retention_ends() {
     assert_eq!(looked_up(&world, &same, 59), Keyed::Same(id(1)));
     assert_eq!(looked_up(&world, &same, 60), Keyed::Free);
     assert_eq!(world.by_key(&same, RETENTION, |_| None), Keyed::Free);
-    assert_eq!(looked_up(&world, &spec(), 0), Keyed::Free, "no key, no session");
+    assert_eq!(looked_up(&world, &spec(), 0), Keyed::Free, "a request without a key");
 }
 
 #[test]
 fn a_different_request_with_the_same_key_is_refused_with_its_differences() {
     let world = world([keyed(1)]);
     let mut other = keyed(2).spec;
-    other.asked_by = "somebody else".into();
+    other.asked_by = "another user".into();
     other.argv = vec!["false".into()];
     other.timeout = Some(Duration::from_secs(1));
     let fields = vec!["argv", "timeout"];
@@ -168,7 +171,7 @@ fn a_key_stands_for_the_latest_launch() {
     let mut world = world([keyed(1)]);
     run(&mut world, 1);
     drop(end(&mut world, 1));
-    let by = RelaunchBy::Person { who: "ada".into(), parent: None, tethered: true };
+    let by = RelaunchBy::Caller { name: "ada".into(), parent: None, tethered: true };
     let how =
         Relaunch { token: LaunchToken::new(2), owed: Vec::new(), queued: false, by, changes: None };
     assert!(matches!(world.relaunch(&id(1), how), Relaunched::Admitted { .. }));

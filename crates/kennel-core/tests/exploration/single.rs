@@ -1,4 +1,4 @@
-//! One session in a daemon's memory, with a core that can be replaced by a broken one.
+//! A daemon with one session, and a core that can be replaced by a broken one.
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -9,16 +9,16 @@ use kennel_types::{
     IdMaker, LaunchToken, Owed, OwedKind, Phase, Readiness, SessionId, SessionSpec, WorktreeSpec,
 };
 
-use crate::gist::Gist;
-use crate::plot::{Plot, Row};
-use crate::scene::{Budget, Effects, Mind, Scene};
+use crate::model::{Row, SessionModel};
+use crate::scene::{Budget, Effects, Scene, TestDaemon};
+use crate::summary::SessionSummary;
 
-/// The core, or something that should be caught.
+/// The real core, or a broken one.
 pub(crate) trait Core {
     fn step(&self, session: &mut Session, event: &Event) -> Vec<Effect>;
 }
 
-/// The real one.
+/// The real core.
 pub(crate) struct Real;
 
 impl Core for Real {
@@ -28,9 +28,9 @@ impl Core for Real {
 }
 
 /// A daemon with one session.
-pub(crate) struct Alone<C>(pub(crate) C);
+pub(crate) struct SingleSession<C>(pub(crate) C);
 
-impl<C: Core> Mind for Alone<C> {
+impl<C: Core> TestDaemon for SingleSession<C> {
     type Memory = Option<Rc<Session>>;
 
     fn restore(&self, rows: &[Option<Row>]) -> (Self::Memory, Effects) {
@@ -50,28 +50,28 @@ impl<C: Core> Mind for Alone<C> {
     }
 
     fn hash<H: Hasher>(&self, memory: &Self::Memory, hasher: &mut H) {
-        memory.as_deref().map(Gist::of).hash(hasher);
+        memory.as_deref().map(SessionSummary::of).hash(hasher);
     }
 }
 
-/// What kind of session is asked for.
+/// The kind of session that is requested.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Asked {
-    /// Without anything that must be waited for.
+pub(crate) enum SessionKind {
+    /// It waits for nothing.
     Plain,
-    /// A port makes it ready, in time.
+    /// An open port makes it ready.
     Port,
-    /// Its own word does.
+    /// Its own report makes it ready.
     Report,
     /// It gets a worktree.
     Worktree,
-    /// It waits in line.
+    /// It waits in the queue.
     Queued,
-    /// Both.
+    /// It waits in the queue and gets a worktree.
     QueuedWorktree,
 }
 
-/// What such a session owes.
+/// The worktree that such a session owes.
 pub(crate) fn worktree() -> OwedKind {
     OwedKind::Worktree {
         repo: String::new(),
@@ -81,28 +81,29 @@ pub(crate) fn worktree() -> OwedKind {
     }
 }
 
-/// A session that was just asked for.
+/// A session that was just requested.
 pub(crate) fn session(parent: Option<SessionId>) -> Session {
-    session_of(Asked::Plain, parent)
+    session_of(SessionKind::Plain, parent)
 }
 
-pub(crate) fn session_of(asked: Asked, parent: Option<SessionId>) -> Session {
+pub(crate) fn session_of(kind: SessionKind, parent: Option<SessionId>) -> Session {
     let worktree = WorktreeSpec::default();
     let spec = SessionSpec {
         parent,
-        ready: match asked {
-            Asked::Port => Readiness::Tcp { host: "127.0.0.1".into(), port: 1 },
-            Asked::Report => Readiness::Report,
+        ready: match kind {
+            SessionKind::Port => Readiness::Tcp { host: "127.0.0.1".into(), port: 1 },
+            SessionKind::Report => Readiness::Report,
             _ => Readiness::None,
         },
         ready_timeout: Some(Duration::from_secs(1)),
-        worktree: matches!(asked, Asked::Worktree | Asked::QueuedWorktree).then_some(worktree),
+        worktree: matches!(kind, SessionKind::Worktree | SessionKind::QueuedWorktree)
+            .then_some(worktree),
         ..SessionSpec::default()
     };
     let number = u64::from(spec.parent.is_some());
     let id = IdMaker::default().next(2_000_000_000_000 + number, 0);
     let session = Session::new(id, spec, LaunchToken::new(1), vec![files()]);
-    let queued = matches!(asked, Asked::Queued | Asked::QueuedWorktree);
+    let queued = matches!(kind, SessionKind::Queued | SessionKind::QueuedWorktree);
     if queued { session.queued() } else { session }
 }
 
@@ -110,18 +111,18 @@ pub(crate) fn files() -> Owed {
     Owed { what: OwedKind::RuntimeFiles, failures: 0, why: None }
 }
 
-/// A daemon that was just asked for a session.
+/// A daemon that just received a request for a session.
 pub(crate) fn start<C: Core>(
-    mind: &Alone<C>,
+    daemon: &SingleSession<C>,
     budget: Budget,
-    asked: Asked,
+    kind: SessionKind,
 ) -> Scene<Option<Rc<Session>>> {
-    let session = session_of(asked, None);
+    let session = session_of(kind, None);
     let effects = session.first_effects();
-    let mut plot = Plot::new();
-    plot.history.waited = session.phase < Phase::Reserved;
-    let mut scene = Scene { memory: Some(Some(Rc::new(session))), plots: vec![plot], budget };
+    let mut model = SessionModel::new();
+    model.history.waited = session.phase < Phase::Reserved;
+    let mut scene = Scene { memory: Some(Some(Rc::new(session))), models: vec![model], budget };
     let effects = effects.into_iter().map(|effect| (0, effect)).collect();
-    scene.take_up(effects, mind).expect("a start without fault");
+    scene.carry_out(effects, daemon).expect("a start without fault");
     scene
 }

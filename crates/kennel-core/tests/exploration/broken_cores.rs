@@ -1,4 +1,4 @@
-//! Cores that are broken on purpose, each in another way. The oracle must catch every one of them.
+//! Cores that are broken on purpose, each in another way. The oracle must catch all of them.
 
 use kennel_core::{
     DesiredState, Effect, Event, PenEnd, Probe, ProbeState, Relaunch, Relaunched, Session, World,
@@ -6,10 +6,10 @@ use kennel_core::{
 use kennel_types::{Exit, Phase, ReadyState, RelaunchState, SessionId};
 
 use crate::action::Setting;
-use crate::alone::{Alone, Asked, Core, start, worktree};
-use crate::family::Family;
-use crate::lineage::Lineage;
+use crate::parent_and_child::ParentAndChild;
+use crate::relaunches::Relaunches;
 use crate::scene::{self, Budget};
+use crate::single::{Core, SessionKind, SingleSession, start, worktree};
 use crate::{OLD_KERNEL, ORDERLY, WHOLE};
 
 /// Breaks the real core's step.
@@ -25,13 +25,13 @@ fn assert_caught(invariant: &str, step: impl Fn(&mut Session, &Event) -> Vec<Eff
     assert_caught_in(WHOLE, Budget::of(1, 1), invariant, step);
 }
 
-/// The same for a session of another kind.
+/// As [`assert_caught`], for a session of another kind.
 fn assert_kind_caught(
-    asked: Asked,
+    kind: SessionKind,
     invariant: &str,
     step: impl Fn(&mut Session, &Event) -> Vec<Effect>,
 ) {
-    look_for(ORDERLY, Budget::of(1, 1), asked, invariant, step);
+    look_for(ORDERLY, Budget::of(1, 1), kind, invariant, step);
 }
 
 fn assert_caught_in(
@@ -40,18 +40,18 @@ fn assert_caught_in(
     invariant: &str,
     step: impl Fn(&mut Session, &Event) -> Vec<Effect>,
 ) {
-    look_for(setting, budget, Asked::Plain, invariant, step);
+    look_for(setting, budget, SessionKind::Plain, invariant, step);
 }
 
 fn look_for(
     setting: Setting,
     budget: Budget,
-    asked: Asked,
+    kind: SessionKind,
     invariant: &str,
     step: impl Fn(&mut Session, &Event) -> Vec<Effect>,
 ) {
-    let mind = Alone(Broken(step));
-    match scene::explore(&mind, setting, start(&mind, budget, asked)) {
+    let daemon = SingleSession(Broken(step));
+    match scene::explore(&daemon, setting, start(&daemon, budget, kind)) {
         Ok(seen) => panic!("not caught: {seen:?}"),
         Err(violation) => {
             println!("caught after {} moves: {}", violation.path.len(), violation.what);
@@ -79,7 +79,7 @@ fn the_oracle_catches_a_grant_although_a_stop_is_wanted() {
 
 #[test]
 fn the_oracle_catches_a_session_dropped_when_its_keeper_is_lost() {
-    assert_caught("2: let go while", |session, event| {
+    assert_caught("2: ended while", |session, event| {
         let mut effects = session.step(event);
         if *event == Event::KeeperLost && effects.contains(&Effect::EndPen) {
             let gone =
@@ -107,14 +107,14 @@ fn the_oracle_catches_a_process_made_before_its_row_is_durable() {
 
 #[test]
 fn the_oracle_catches_a_pen_that_is_not_ended_when_its_keeper_is_lost() {
-    assert_caught("3: a stop is wanted, and it stays", |session, event| {
+    assert_caught("3: a stop is wanted, but the phase stays", |session, event| {
         without(session.step(event), &Effect::EndPen)
     });
 }
 
 #[test]
 fn the_oracle_catches_a_keeper_released_before_its_outcome_is_durable() {
-    assert_caught("10: the keeper was let go before", |session, event| {
+    assert_caught("10: the keeper was released before", |session, event| {
         let ended = session.has_ended();
         let mut effects = session.step(event);
         if !ended && session.has_ended() {
@@ -124,11 +124,11 @@ fn the_oracle_catches_a_keeper_released_before_its_outcome_is_durable() {
     });
 }
 
-/// The answer to an older record is taken for one to the outcome's: a core that writes as many at
-/// once as it likes and does not count.
+/// The core writes several records at once, and mistakes the answer to an older one for the answer
+/// to that of the outcome.
 #[test]
 fn the_oracle_catches_an_answer_mistaken_for_another() {
-    assert_caught("10: the keeper was let go before", |session, event| {
+    assert_caught("10: the keeper was released before", |session, event| {
         let mut effects = session.step(event);
         if *event == Event::Recorded && session.has_ended() && !session.underway.released {
             session.underway.released = true;
@@ -140,21 +140,15 @@ fn the_oracle_catches_an_answer_mistaken_for_another() {
 
 #[test]
 fn the_oracle_catches_never_ran_for_a_granted_launch() {
-    assert_caught_in(
-        OLD_KERNEL,
-        Budget::of(1, 1),
-        "5: said never to have run",
-        |session, event| {
-            if *event == Event::PenEnded(PenEnd::Empty { exit: None }) {
-                return session
-                    .step(&Event::PenEnded(PenEnd::Empty { exit: Some(Exit::NeverRan) }));
-            }
-            session.step(event)
-        },
-    );
+    assert_caught_in(OLD_KERNEL, Budget::of(1, 1), "5: recorded as never run", |session, event| {
+        if *event == Event::PenEnded(PenEnd::Empty { exit: None }) {
+            return session.step(&Event::PenEnded(PenEnd::Empty { exit: Some(Exit::NeverRan) }));
+        }
+        session.step(event)
+    });
 }
 
-/// A row without a grant, read by a new daemon, is no proof that there was none.
+/// If a new daemon reads a row without a grant, the launch may still have been granted.
 #[test]
 fn the_oracle_catches_a_row_mistaken_for_the_whole_truth() {
     assert_caught_in(WHOLE, Budget::of(2, 0), "5: ", |session, event| {
@@ -169,7 +163,7 @@ fn the_oracle_catches_a_row_mistaken_for_the_whole_truth() {
 
 #[test]
 fn the_oracle_catches_a_daemon_that_does_not_probe_restored_sessions() {
-    assert_caught("10: it stays", |session, event| match event {
+    assert_caught("10: the phase stays", |session, event| match event {
         Event::Restored => Vec::new(),
         event => session.step(event),
     });
@@ -177,7 +171,7 @@ fn the_oracle_catches_a_daemon_that_does_not_probe_restored_sessions() {
 
 #[test]
 fn the_oracle_catches_a_failed_probe_mistaken_for_the_end() {
-    assert_caught_in(WHOLE, Budget::of(2, 0), "2: let go while", |session, event| {
+    assert_caught_in(WHOLE, Budget::of(2, 0), "2: ended while", |session, event| {
         if matches!(event, Event::PenEnded(PenEnd::Failed { .. } | PenEnd::StillAlive { .. })) {
             return session.step(&Event::PenEnded(PenEnd::Empty { exit: None }));
         }
@@ -190,7 +184,7 @@ fn the_oracle_catches_a_launch_continued_after_a_restart() {
     assert_caught("8: granted a launch", |session, event| {
         if let Event::Probed(Probe::Gated { identity, .. }) = event {
             session.launch.identity = Some(identity.clone());
-            session.underway.look = ProbeState::Unneeded;
+            session.underway.probe = ProbeState::Unneeded;
             session.phase = Phase::Starting;
             return vec![Effect::Grant];
         }
@@ -200,7 +194,7 @@ fn the_oracle_catches_a_launch_continued_after_a_restart() {
 
 #[test]
 fn the_oracle_catches_a_stop_that_is_not_passed_on() {
-    assert_caught("3: a stop is wanted, and it stays", |session, event| {
+    assert_caught("3: a stop is wanted, but the phase stays", |session, event| {
         let effects = session.step(event);
         effects.into_iter().filter(|effect| !matches!(effect, Effect::Stop { .. })).collect()
     });
@@ -208,7 +202,7 @@ fn the_oracle_catches_a_stop_that_is_not_passed_on() {
 
 #[test]
 fn the_oracle_catches_a_stop_that_is_taken_back() {
-    assert_caught("3: a wish for the end was forgotten", |session, event| {
+    assert_caught("3: a stop was forgotten", |session, event| {
         let effects = session.step(event);
         if *event == Event::Opened {
             session.wanted = DesiredState::Running;
@@ -240,23 +234,23 @@ fn the_oracle_catches_a_cleanup_that_is_not_retried() {
 
 #[test]
 fn the_oracle_catches_a_child_that_is_not_stopped() {
-    let family = Family::new(|world, id, event| {
+    let parent_and_child = ParentAndChild::new(|world, id, event| {
         let effects = world.step(id, event);
         let kept = |other: &SessionId, effect: &Effect| {
             other == id || matches!(effect, Effect::Record { .. })
         };
         effects.into_iter().filter(|(other, effect)| kept(other, effect)).collect()
     });
-    let start = family.start(Budget::of(0, 1));
-    let violation = scene::explore(&family, ORDERLY, start).expect_err("not caught");
+    let start = parent_and_child.start(Budget::of(0, 1));
+    let violation = scene::explore(&parent_and_child, ORDERLY, start).expect_err("not caught");
     println!("caught after {} moves: {}", violation.path.len(), violation.what);
-    assert!(violation.what.contains("3: a stop is wanted, and it stays"), "{violation}");
+    assert!(violation.what.contains("3: a stop is wanted, but the phase stays"), "{violation}");
 }
 
 #[test]
 fn the_oracle_catches_a_late_sign_that_counts() {
-    for asked in [Asked::Port, Asked::Report] {
-        assert_kind_caught(asked, "8: ", |session, event| {
+    for kind in [SessionKind::Port, SessionKind::Report] {
+        assert_kind_caught(kind, "8: ", |session, event| {
             let effects = session.step(event);
             if matches!(event, Event::BecameReady { .. } | Event::Reported(_)) {
                 session.ready = ReadyState::Ready;
@@ -268,7 +262,7 @@ fn the_oracle_catches_a_late_sign_that_counts() {
 
 #[test]
 fn the_oracle_catches_a_missed_deadline_that_drops_a_live_session() {
-    assert_kind_caught(Asked::Port, "2: let go while", |session, event| {
+    assert_kind_caught(SessionKind::Port, "2: ended while", |session, event| {
         let mut effects = session.step(event);
         if matches!(event, Event::ReadyOverdue { .. }) && session.ready == ReadyState::Missed {
             let exit = Exit::Unknown { why: "it was not ready in time".into() };
@@ -280,7 +274,7 @@ fn the_oracle_catches_a_missed_deadline_that_drops_a_live_session() {
 
 #[test]
 fn the_oracle_catches_a_new_daemon_that_does_not_watch_for_readiness() {
-    assert_kind_caught(Asked::Port, "10: nobody looks", |session, event| {
+    assert_kind_caught(SessionKind::Port, "10: the daemon does not watch", |session, event| {
         let effects = session.step(event);
         let adopted = matches!(event, Event::Probed(Probe::Running { .. }));
         if adopted { without(effects, &Effect::AwaitReady) } else { effects }
@@ -289,18 +283,22 @@ fn the_oracle_catches_a_new_daemon_that_does_not_watch_for_readiness() {
 
 #[test]
 fn the_oracle_catches_a_keeper_for_a_session_stopped_in_the_queue() {
-    assert_kind_caught(Asked::Queued, "3: a keeper for what was called off", |session, event| {
-        let mut effects = session.step(event);
-        if *event == Event::TurnCame && session.is_stop_wanted() {
-            effects.push(Effect::StartKeeper);
-        }
-        effects
-    });
+    assert_kind_caught(
+        SessionKind::Queued,
+        "3: a keeper was requested after a stop",
+        |session, event| {
+            let mut effects = session.step(event);
+            if *event == Event::TurnCame && session.is_stop_wanted() {
+                effects.push(Effect::StartKeeper);
+            }
+            effects
+        },
+    );
 }
 
 #[test]
 fn the_oracle_catches_a_keeper_for_a_queued_row() {
-    assert_kind_caught(Asked::Queued, "1: a keeper", |session, event| {
+    assert_kind_caught(SessionKind::Queued, "1: a keeper", |session, event| {
         let mut effects = session.step(event);
         if *event == Event::TurnCame && !effects.is_empty() {
             session.underway.unlaunched = false;
@@ -310,19 +308,23 @@ fn the_oracle_catches_a_keeper_for_a_queued_row() {
     });
 }
 
-/// It is taken out of memory at once; a new daemon reads it as if nobody had asked.
+/// The stop is only in memory, so a new daemon does not know of it.
 #[test]
 fn the_oracle_catches_a_stop_in_the_queue_that_is_not_recorded() {
-    assert_kind_caught(Asked::Queued, "3: a stop is wanted, and it stays", |session, event| {
-        let effects = session.step(event);
-        let asked = matches!(event, Event::StopAsked(_)) && session.phase == Phase::Queued;
-        if asked { without(effects, &Effect::Record { durable: true }) } else { effects }
-    });
+    assert_kind_caught(
+        SessionKind::Queued,
+        "3: a stop is wanted, but the phase stays",
+        |session, event| {
+            let effects = session.step(event);
+            let stopped = matches!(event, Event::StopAsked(_)) && session.phase == Phase::Queued;
+            if stopped { without(effects, &Effect::Record { durable: true }) } else { effects }
+        },
+    );
 }
 
 #[test]
 fn the_oracle_catches_a_keeper_before_its_worktree() {
-    assert_kind_caught(Asked::Worktree, "a keeper before", |session, event| {
+    assert_kind_caught(SessionKind::Worktree, "a keeper was requested before", |session, event| {
         let mut effects = session.step(event);
         if effects.iter().any(|effect| matches!(effect, Effect::Make { .. })) {
             effects.push(Effect::StartKeeper);
@@ -333,7 +335,7 @@ fn the_oracle_catches_a_keeper_before_its_worktree() {
 
 #[test]
 fn the_oracle_catches_a_worktree_removed_before_the_tree_is_gone() {
-    assert_kind_caught(Asked::Worktree, "9: a worktree is removed", |session, event| {
+    assert_kind_caught(SessionKind::Worktree, "9: a worktree is removed", |session, event| {
         let mut effects = session.step(event);
         if effects.iter().any(|effect| matches!(effect, Effect::Stop { .. })) {
             session.underway.cleaning.push(worktree());
@@ -345,48 +347,56 @@ fn the_oracle_catches_a_worktree_removed_before_the_tree_is_gone() {
 
 #[test]
 fn the_oracle_catches_half_a_worktree_that_is_forgotten() {
-    assert_kind_caught(Asked::Worktree, "9: cleaned while something is owed", |session, event| {
-        let effects = session.step(event);
-        if matches!(event, Event::MakeFailed { .. }) {
-            session.owed.retain(|owed| owed.what != worktree());
-            return effects
-                .into_iter()
-                .filter(|effect| *effect != Effect::CleanUp { what: worktree() })
-                .collect();
-        }
-        effects
-    });
+    assert_kind_caught(
+        SessionKind::Worktree,
+        "9: cleaned while a resource is left",
+        |session, event| {
+            let effects = session.step(event);
+            if matches!(event, Event::MakeFailed { .. }) {
+                session.owed.retain(|owed| owed.what != worktree());
+                return effects
+                    .into_iter()
+                    .filter(|effect| *effect != Effect::CleanUp { what: worktree() })
+                    .collect();
+            }
+            effects
+        },
+    );
 }
 
 #[test]
 fn the_oracle_catches_a_stop_that_does_not_wait_for_the_creation() {
-    assert_kind_caught(Asked::Worktree, "9: a worktree is removed while", |session, event| {
-        if matches!(event, Event::StopAsked(_)) && session.underway.making {
-            session.underway.making = false;
-        }
-        session.step(event)
-    });
+    assert_kind_caught(
+        SessionKind::Worktree,
+        "9: a worktree is removed while",
+        |session, event| {
+            if matches!(event, Event::StopAsked(_)) && session.underway.making {
+                session.underway.making = false;
+            }
+            session.step(event)
+        },
+    );
 }
 
-fn assert_relaunch_caught(invariant: &str, lineage: &Lineage) {
-    let start = lineage.start(Budget { trouble: 0, stops: 1, resumes: 2 });
-    let violation = scene::explore(lineage, ORDERLY, start).expect_err("not caught");
+fn assert_relaunch_caught(invariant: &str, relaunches: &Relaunches) {
+    let start = relaunches.start(Budget { faults: 0, stops: 1, resumes: 2 });
+    let violation = scene::explore(relaunches, ORDERLY, start).expect_err("not caught");
     println!("caught after {} moves: {}", violation.path.len(), violation.what);
     assert!(violation.what.contains(invariant), "{violation}");
 }
 
-/// The pause is over, and nobody looks whether it was called off.
+/// After the pause, the core does not check whether the restart was called off.
 #[test]
 fn the_oracle_catches_a_restart_that_was_called_off() {
-    let lineage = Lineage::with_policy(|world, after, how| {
-        let effects = crate::lineage::restart(world, after, how.clone());
+    let relaunches = Relaunches::with_policy(|world, after, how| {
+        let effects = crate::relaunches::restart(world, after, how.clone());
         let decided = world.get(after).is_some_and(|it| it.relaunch != RelaunchState::Undecided);
         if effects.is_empty() && decided {
-            return crate::lineage::relaunch(world, after, how);
+            return crate::relaunches::relaunch(world, after, how);
         }
         effects
     });
-    assert_relaunch_caught("3: launched again although its end was wanted", &lineage);
+    assert_relaunch_caught("3: launched again after a stop", &relaunches);
 }
 
 fn launch_now(world: &mut World, id: SessionId, how: Relaunch) -> Vec<(SessionId, Effect)> {
@@ -397,22 +407,23 @@ fn launch_now(world: &mut World, id: SessionId, how: Relaunch) -> Vec<(SessionId
 
 #[test]
 fn the_oracle_catches_a_relaunch_before_the_previous_launch_is_reaped() {
-    let lineage = Lineage::new(|world, after, how| {
+    let relaunches = Relaunches::new(|world, after, how| {
         let ends = world.get(after).is_some_and(Session::is_stop_wanted);
         if ends {
             return launch_now(world, after.next_attempt(), how);
         }
-        crate::lineage::relaunch(world, after, how)
+        crate::relaunches::relaunch(world, after, how)
     });
-    assert_relaunch_caught("7: launched again before", &lineage);
+    assert_relaunch_caught("7: launched again before", &relaunches);
 }
 
 #[test]
 fn the_oracle_catches_a_repeated_request_that_launches_twice() {
-    let lineage = Lineage::new(|world, after, how| match world.relaunch(after, how.clone()) {
-        Relaunched::Admitted { effects, .. } => effects,
-        Relaunched::Already { id } if id != *after => launch_now(world, id.next_attempt(), how),
-        _ => Vec::new(),
-    });
-    assert_relaunch_caught("7: every click is a launch", &lineage);
+    let relaunches =
+        Relaunches::new(|world, after, how| match world.relaunch(after, how.clone()) {
+            Relaunched::Admitted { effects, .. } => effects,
+            Relaunched::Already { id } if id != *after => launch_now(world, id.next_attempt(), how),
+            _ => Vec::new(),
+        });
+    assert_relaunch_caught("7: repeated requests cause several launches", &relaunches);
 }
