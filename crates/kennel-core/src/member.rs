@@ -18,7 +18,7 @@ pub struct Member {
     pub usage: TokenUsage,
     /// The latest usage that the agent reported. If it reports the whole conversation, only the
     /// increase counts.
-    #[serde(default, rename = "told", skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub reported_usage: TokenUsage,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub attempts: u64,
@@ -26,7 +26,7 @@ pub struct Member {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub last: Option<LastVerdict>,
     /// Sessions that are counted here, but whose verdict may not be recorded yet.
-    #[serde(default, rename = "learnt", skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub counted: Vec<SessionId>,
     /// When it was added, in milliseconds since 1970.
     pub created_ms: u64,

@@ -24,7 +24,7 @@ export type AdoptRequest = {
 export type AdoptResponse = {
   /** The session that follows the process. */
   session: SessionView;
-  /** The path of the daemon's socket. */
+  /** The path of the daemon's Unix socket. */
   socket: string;
   /** The secret that the process sends with its reports. */
   token: LaunchToken;
@@ -73,9 +73,9 @@ export type AgentSpec = {
   plan?: PlanPosition | null | undefined;
   /** A hash of the prompt, by which a repeated request is recognized. */
   prompt_sum?: string | undefined;
-  /** Whether to retry an attempt that did work, or may have. */
+  /** Whether to retry an attempt that may already have done some of its work. */
   replay?: boolean | undefined;
-  /** How often to retry if the provider fails. */
+  /** How many times to retry if the provider fails. */
   retries?: number | undefined;
   /** The time within which retries may start, in milliseconds. Null: no limit. */
   retry_within_ms?: number | null | undefined;
@@ -167,15 +167,15 @@ export type AskRequest = {
   prompt: string;
   /** Whether to queue the prompt if the member is busy or a limit is reached. */
   queue?: boolean | undefined;
-  /** Whether to retry an attempt that did work, or may have. */
+  /** Whether to retry an attempt that may already have done some of its work. */
   replay?: boolean | undefined;
-  /** The conversation to continue. No other conversation takes its place. */
+  /** The conversation to continue. If the agent does not know it any more, the prompt fails. */
   resume?: string | null | undefined;
-  /** How often to retry if the provider fails. The default is 3. */
+  /** How many times to retry if the provider fails. The default is 3. */
   retries?: number | null | undefined;
   /** The time within which retries may start. The default is ten minutes; 0 means no limit. */
   retry_within_ms?: number | null | undefined;
-  /** The timeout of an attempt, without the time that the machine sleeps. The default is none. */
+  /** The timeout of an attempt, not counting time that the machine sleeps. The default is none. */
   timeout_ms?: number | null | undefined;
   /** The maximum number of turns. The default is the agent's own choice. */
   turns?: number | null | undefined;
@@ -197,7 +197,7 @@ export type CheckView = {
   name: string;
   /** Whether the check passed. */
   passed: boolean;
-  /** Why the check failed, for people. */
+  /** Why the check failed, as text for users. */
   why?: string | null | undefined;
 };
 
@@ -231,8 +231,8 @@ export type CreateMemberRequest = {
 };
 
 /**
- * A request for a new session. All fields of the spec stand beside the fields of the request.
- * Fields that are left out have the defaults of the command line.
+ * A request for a new session. It contains the fields of the spec and the ones below. Fields that
+ * are left out have the defaults of the command line.
  */
 export type CreateRequest = {
   /**
@@ -286,15 +286,15 @@ export type CreateRequest = {
    * never stored.
    */
   prompt?: string | null | undefined;
-  /** Whether to queue the session if it can't start at once. */
+  /** Whether to queue the session if it can't start immediately. */
   queue?: boolean | undefined;
   /** How Kennel recognizes that the session is ready. */
   ready?: Readiness | undefined;
-  /** The time for the session to become ready. Null: no limit. */
+  /** The timeout for the session to become ready. Null: no limit. */
   ready_timeout_ms?: number | null | undefined;
   /** Whether to launch the session again when it fails. */
   restart?: RestartInput | undefined;
-  /** Whether to also restart after a launch with an unknown end, which may have run. */
+  /** Whether to also restart after a launch whose exit status is unknown: it may have succeeded. */
   restart_unknown?: boolean | undefined;
   /** How long the session may print nothing. Null: no limit. */
   silence_ms?: number | null | undefined;
@@ -310,7 +310,7 @@ export type CreateRequest = {
   terminal_settings?: TerminalSettings | null | undefined;
   /** Whether the session ends when the client that started it disconnects. */
   tethered?: boolean | undefined;
-  /** The time for the whole session, without the time that the machine sleeps. Null: no limit. */
+  /** The timeout of the session, not counting time that the machine sleeps. Null: no limit. */
   timeout_ms?: number | null | undefined;
   /** The umask of the command. */
   umask?: number | undefined;
@@ -343,7 +343,7 @@ export type DaemonView = {
   live: number;
   /** The pid of the daemon. */
   pid: number;
-  /** The settings in force. */
+  /** The effective settings. */
   settings: SettingsView | null;
   /** When the daemon started, in RFC 3339. */
   started_at: string;
@@ -371,7 +371,7 @@ export type Environment = Record<string, OsText> | Array<OsText[]>;
 export type EventView = {
   /** The name of the caller, if a request caused it. */
   by: string | null;
-  /** The cause, for people. */
+  /** The cause, as text for users. */
   cause: string;
   /** The kind: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, … */
   kind: string;
@@ -429,7 +429,7 @@ export type InspectView = {
   keeper_pid: number | null;
   /** Its launch. */
   launch: LaunchView;
-  /** All launches of the session, the first one first. */
+  /** All launches of the session, oldest first. */
   launches: SessionView[];
   /** The processes in its pen. */
   members: ProcessView[];
@@ -455,7 +455,7 @@ export type Judged = {
   usage?: TokenUsage | undefined;
   /** The verdict. */
   verdict: Verdict;
-  /** Whether it did work. */
+  /** Whether it did work that a retry would repeat. */
   work: Work;
 };
 
@@ -513,7 +513,7 @@ export type ListenView = {
   address: string;
   /** The state of the listener. */
   state: ListenState;
-  /** The same as a URL for browsers. */
+  /** The URL for browsers. */
   url: string;
   /** Why the listener is not open. */
   why: string | null;
@@ -521,9 +521,9 @@ export type ListenView = {
 
 /** The work that would be lost, or was lost, with a worktree. */
 export type LossesView = {
-  /** The first few of these files. */
+  /** The first few of the changed files. */
   changed: string[];
-  /** The number of files with uncommitted changes. There may be more. */
+  /** The number of uncommitted changes. A file with staged and unstaged changes counts twice. */
   changes: number;
   /** The number of commits that are on no other branch. */
   commits: number;
@@ -531,11 +531,11 @@ export type LossesView = {
   newest: CommitView[];
   /** Why the contents of the worktree are unknown, if they are. It may then contain anything. */
   unknown: string | null;
-  /** One sentence for each loss, with its number. Empty means that nothing is lost. */
+  /** One sentence for each kind of loss, with a count. Empty means that no loss is known. */
   why: string[];
 };
 
-/** The caller, and the daemon that it talks to. */
+/** The caller, and the daemon that it is connected to. */
 export type MeView = {
   /** The path of the home. */
   home: string;
@@ -594,7 +594,7 @@ export type OsText = string | {
 
 /** A resource that Kennel must remove after the session. It is on record before it is created. */
 export type Owed = {
-  /** How often the removal failed. */
+  /** How many times the removal failed. */
   failures: number;
   /** The resource. */
   what: OwedKind;
@@ -630,7 +630,7 @@ export type Percent = number;
 /** A number from 0 to 100. */
 export type PercentInput = number;
 
-/** What an agent may do without asking. There is no user that it could ask. */
+/** What an agent may do without asking. During a prompt there is no user to ask. */
 export type Permissions = "default" | "read_only" | "edit" | "all";
 
 /**
@@ -661,7 +661,7 @@ export type PlanAgent = {
   permissions?: Permissions | null | undefined;
   /** The prompt. */
   prompt: Prompt;
-  /** How often to retry the prompt. Null: the default for prompts. */
+  /** How many times to retry the prompt. Null: the default for prompts. */
   retries?: number | null | undefined;
   /** The timeout of the agent. Null: no limit. */
   timeout_ms?: number | null | undefined;
@@ -680,7 +680,7 @@ export type PlanAgentStatus = "waiting" | "asking" | "running" | "stopping" | "s
 export type PlanAgentView = {
   /** The agent program that is asked, if it is not a member. */
   agent: string | null;
-  /** How often the agent was asked. */
+  /** How many times the agent was asked. */
   asks: number;
   /** The member that is asked, if any. */
   member: string | null;
@@ -694,7 +694,7 @@ export type PlanAgentView = {
   usage: TokenUsage;
   /** The verdict, once the prompt is judged. */
   verdict: VerdictKind | null;
-  /** A short explanation, for people. */
+  /** A short explanation, as text for users. */
   why: string;
 };
 
@@ -714,7 +714,7 @@ export type PlanRequest = {
   by?: string | undefined;
   /** Whether the daemon cancels the plan when the client disconnects. */
   cancel_on_disconnect?: boolean | undefined;
-  /** The directory for agents that name none, as exact bytes. */
+  /** The directory for agents without one of their own, as exact bytes. */
   cwd: OsText;
   /** The environment of the agents, as in `CreateRequest`. */
   env?: Environment | undefined;
@@ -749,7 +749,7 @@ export type PlanResumeRequest = {
 /**
  * A plan: stages of agents, one stage after the other. New fields need a default, so that older
  * records stay readable. Records may contain fields of a newer version; requests may not, see
- * `PlanSpec::asked`.
+ * `PlanSpec::from_request`.
  */
 export type PlanSpec = {
   /** A description. */
@@ -792,7 +792,7 @@ export type PlanView = {
   state: PlanStatus;
   /** The tokens and cost of all agents, as far as known. */
   usage: TokenUsage;
-  /** Why the plan is stopping or has ended, for people. */
+  /** Why the plan is stopping or has ended, as text for users. */
   why: string | null;
 };
 
@@ -808,7 +808,7 @@ export type ProblemDetails = {
    * `gone`, `internal`, … Stable.
    */
   code: string;
-  /** What went wrong in this request, for people. */
+  /** What went wrong in this request, as text for users. */
   detail: string;
   /** What to do about it, if there is a suggestion. */
   hint?: string | null | undefined;
@@ -841,7 +841,7 @@ export type Prompt = {
   file: string;
 };
 
-/** Which ended sessions to remove. As the query of a `GET`, it only lists what would be removed. */
+/** Selects the ended sessions to remove. In a `GET` request, the daemon only lists them. */
 export type PruneRequest = {
   /** Remove only sessions that ended longer ago than this. */
   older_than_ms?: number | null | undefined;
@@ -978,7 +978,7 @@ export type ReportRequest = {
   report: "idle";
 } | {
   report: "title";
-  /** The title, for people. */
+  /** The title, as text for users. */
   title: Title;
 } | {
   /** The progress, in percent. */
@@ -1010,7 +1010,7 @@ export type RestartInput = {
  */
 export type ResumeRequest = {
   /**
-   * The launch to follow. If a later one exists already, the response is that one. The default
+   * The launch to follow. If a later one already exists, the daemon returns that one. The default
    * is the latest launch.
    */
   after?: SessionId | null | undefined;
@@ -1022,7 +1022,7 @@ export type ResumeRequest = {
   limits?: Array<[number, number, number]> | undefined;
   /** The session that sends the request, if one does. */
   parent?: SessionId | null | undefined;
-  /** Whether to queue the session if it can't start at once. */
+  /** Whether to queue the session if it can't start immediately. */
   queue?: boolean | undefined;
   /** Whether standard error is separate from the terminal. */
   stderr_apart?: boolean | undefined;
@@ -1113,11 +1113,11 @@ export type SessionSpec = {
   pids?: number | null | undefined;
   /** How Kennel recognizes that the session is ready. */
   ready?: Readiness | undefined;
-  /** The time for the session to become ready. Null: no limit. */
+  /** The timeout for the session to become ready. Null: no limit. */
   ready_timeout_ms?: number | null | undefined;
   /** Whether to launch the session again when it fails. */
   restart?: Restart | undefined;
-  /** Whether to also restart after a launch with an unknown end, which may have run. */
+  /** Whether to also restart after a launch whose exit status is unknown: it may have succeeded. */
   restart_unknown?: boolean | undefined;
   /** How long the session may print nothing. Null: no limit. */
   silence_ms?: number | null | undefined;
@@ -1129,7 +1129,7 @@ export type SessionSpec = {
   terminal?: TerminalSize | null | undefined;
   /** Whether the session ends when the client that started it disconnects. */
   tethered: boolean;
-  /** The time for the whole session, without the time that the machine sleeps. Null: no limit. */
+  /** The timeout of the session, not counting time that the machine sleeps. Null: no limit. */
   timeout_ms?: number | null | undefined;
   /** A git worktree to create for the session. */
   worktree?: WorktreeSpec | null | undefined;
@@ -1137,7 +1137,7 @@ export type SessionSpec = {
 
 /** The resources that a session uses now. */
 export type SessionUsage = {
-  /** Recent samples, the oldest first, if they were requested. */
+  /** Recent samples, oldest first, if they were requested. */
   history?: UsageSample[] | null | undefined;
   /** The session id. */
   id: string;
@@ -1206,7 +1206,7 @@ export type SessionView = {
   spec: SessionSpec;
   /** When the program started, in RFC 3339. */
   started_at: string | null;
-  /** Who started the process. */
+  /** The origin of the process. */
   started_by: StartedBy;
   /** Processes that could not be ended. */
   survivors: Survivor[];
@@ -1224,7 +1224,7 @@ export type SessionView = {
 };
 
 /**
- * The daemon's settings in force, from kennel.toml and the daemon's environment. The names are
+ * The daemon's effective settings, from kennel.toml and the daemon's environment. The names are
  * those of the configuration file.
  */
 export type SettingsView = {
@@ -1288,7 +1288,7 @@ export type StageView = {
   need: number | null;
 };
 
-/** Who started the process of a session. */
+/** The origin of a session's process. */
 export type StartedBy = "kennel" | "terminal";
 
 /** The source of standard input. */
@@ -1305,7 +1305,7 @@ export type StopRequest = {
   by?: string | undefined;
   /** The time between TERM and KILL. The default is the session's own grace. */
   grace_ms?: number | null | undefined;
-  /** Whether to send KILL at once. */
+  /** Whether to send KILL immediately. */
   now?: boolean | undefined;
   /**
    * How long to wait for the end. The default is to wait as long as it takes. After this time
@@ -1432,7 +1432,7 @@ export type TokenView = {
 export type UsageHistory = {
   /** The id of the session's latest launch. */
   id: string;
-  /** The samples, the oldest first. */
+  /** The samples, oldest first. */
   samples: UsageSample[];
 };
 
@@ -1442,7 +1442,7 @@ export type UsageSample = {
   at_ms: number;
   /** The CPU time of all its processes so far. */
   cpu_ms: number;
-  /** The CPU since the previous sample, in percent of one core. Null in the first sample. */
+  /** The CPU usage since the previous sample, in percent of one core. Null in the first sample. */
   cpu_percent: number | null;
   /** The memory in use. */
   memory_bytes: number;
@@ -1543,7 +1543,7 @@ export type WorktreeView = {
   branch: string;
   /** The error of the last attempt. */
   failed_because: string | null;
-  /** How often its removal failed. */
+  /** How many times its removal failed. */
   failures: number;
   /** Why it is kept. Null while it is in use or to be removed. */
   kept_because: string | null;
@@ -1567,7 +1567,7 @@ export type WorktreesView = {
 
 /** The parameters and the response of each operation. The response of a stream is `never`. */
 export interface Operations {
-  /** Returns `ok` if the daemon answers */
+  /** Returns `ok` if the daemon responds */
   getHealth: {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -1588,21 +1588,21 @@ export interface Operations {
     body: undefined;
     answer: ReadyView;
   };
-  /** Creates a link that signs a browser in once; only at the socket */
+  /** Creates a one-time sign-in link for a browser (Unix socket only) */
   makeLink: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: LinkRequest;
     answer: LinkView;
   };
-  /** Serves the API over TCP, too; only at the socket in the home */
+  /** Serves the API over TCP as well (Unix socket only) */
   listen: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: ListenRequest;
     answer: ListenView;
   };
-  /** Signs a browser out: revokes its cookie */
+  /** Signs a browser out and revokes its cookie */
   logOut: {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -1616,28 +1616,28 @@ export interface Operations {
     body: undefined;
     answer: MeView;
   };
-  /** Shows the main token; only at the socket */
+  /** Shows the main token (Unix socket only) */
   getToken: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: SecretView;
   };
-  /** Lists tokens without their secrets; only at the socket */
+  /** Lists tokens without their secrets (Unix socket only) */
   listTokens: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: TokenView[];
   };
-  /** Creates a token; only at the socket */
+  /** Creates a token (Unix socket only) */
   addToken: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: CreateTokenRequest;
     answer: SecretView;
   };
-  /** Revokes a token and cuts its connections; only at the socket */
+  /** Revokes a token and closes its connections (Unix socket only) */
   revokeToken: {
     path: {
       /** The name */
@@ -1647,7 +1647,7 @@ export interface Operations {
     body: undefined;
     answer: RevokeResponse;
   };
-  /** Gives a token a new secret; only at the socket */
+  /** Replaces the secret of a token (Unix socket only) */
   rotateToken: {
     path: {
       /** The name */
@@ -1657,21 +1657,21 @@ export interface Operations {
     body: undefined;
     answer: SecretView;
   };
-  /** Adopts a process that a user started as a session */
+  /** Adopts a user's process as a session */
   adopt: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: AdoptRequest;
     answer: AdoptResponse;
   };
-  /** Sends a prompt to a member or an agent; as events, streams the answer */
+  /** Sends a prompt to a member or an agent; can stream the answer as events */
   ask: {
     path: Record<string, never>;
     query: Record<string, never>;
     body: AskRequest;
     answer: SessionView;
   };
-  /** Shows the daemon */
+  /** Shows the state of the daemon */
   getDaemon: {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -1685,7 +1685,7 @@ export interface Operations {
     body: ReplaceRequest;
     answer: undefined;
   };
-  /** Stops the daemon, with or without its sessions, and reports the progress */
+  /** Shuts the daemon down, with or without its sessions, and reports the progress */
   stopDaemon: {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -1706,14 +1706,14 @@ export interface Operations {
       follow?: boolean | undefined;
       /** The format of the response. */
       format?: "ndjson" | "sse" | undefined;
-      /** Kinds of events, separated by commas; empty: all. */
+      /** Kinds of events, separated by commas. Empty: all kinds. */
       kind?: string | undefined;
       session?: string | undefined;
-      /** Events after this number. */
+      /** Only events after this number. */
       since?: number | undefined;
-      /** Only events among the last so many of the log; 0: only new ones. */
+      /** Only events among this many at the end of the log. 0: only new events. */
       tail?: number | undefined;
-      /** Events up to and including this number; then `follow` has no effect. */
+      /** Only events up to and including this number. Then `follow` has no effect. */
       until?: number | undefined;
     };
     body: undefined;
@@ -1750,9 +1750,9 @@ export interface Operations {
       name: string;
     };
     query: {
-      /** The client's name, for the event log. */
+      /** The name of the caller, for the event log. */
       by?: string | undefined;
-      /** Remove it even if it is in use or something is lost. */
+      /** Whether to remove it even if it is in use or work would be lost. */
       force?: boolean | undefined;
     };
     body: undefined;
@@ -1799,7 +1799,7 @@ export interface Operations {
     body: ByRequest;
     answer: PlanView;
   };
-  /** Runs the unfinished steps of a plan */
+  /** Runs the unfinished agents of a plan */
   resumePlan: {
     path: {
       /** An id, a name, or an unambiguous prefix of an id */
@@ -1809,14 +1809,14 @@ export interface Operations {
     body: PlanResumeRequest;
     answer: PlanView;
   };
-  /** Waits until a plan is over */
+  /** Waits until a plan ends */
   waitForPlan: {
     path: {
       /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
-      /** Whether disconnecting before the end stops what is waited for. */
+      /** Whether disconnecting before the end stops the session or plan. */
       cancel_on_disconnect?: boolean | undefined;
     };
     body: undefined;
@@ -1839,7 +1839,7 @@ export interface Operations {
     body: PruneRequest;
     answer: PruneResponse;
   };
-  /** Reports the state of an agent, sent by the agent itself */
+  /** Receives a report from an agent about its own state */
   report: {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -1878,9 +1878,9 @@ export interface Operations {
   createSession: {
     path: Record<string, never>;
     query: {
-      /** The session that the same request created before the daemon was killed: the client reconnects to it. */
+      /** The session that the same request created before the daemon was killed, if the client reconnects to it. */
       rejoin?: string | undefined;
-      /** How far a session must be before the daemon responds. */
+      /** The state that a session must reach before the daemon responds. */
       until?: "accepted" | "started" | "ready" | "over" | undefined;
     };
     body: CreateRequest;
@@ -1906,14 +1906,14 @@ export interface Operations {
     body: undefined;
     answer: undefined;
   };
-  /** Returns the answer of an agent; as events, everything the agent does */
+  /** Returns the answer of an agent, or streams everything it does as events */
   getAnswer: {
     path: {
       /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
-      /** Whether disconnecting from the stream cancels the prompt: for the client that asked and lost its daemon. */
+      /** Whether disconnecting from the stream cancels the prompt, for a client that sent it and reconnects. */
       cancel_on_disconnect?: boolean | undefined;
       format?: "json" | "sse" | undefined;
       /** Whether to wait until the prompt is over. */
@@ -1922,7 +1922,7 @@ export interface Operations {
     body: undefined;
     answer: AnswerView;
   };
-  /** Gives up a lost session: one that can't be observed any more */
+  /** Forgets a lost session, which Kennel can no longer observe */
   forgetSession: {
     path: {
       /** An id, a name, or an unambiguous prefix of an id */
@@ -1964,9 +1964,9 @@ export interface Operations {
       format?: "raw" | "ndjson" | "sse" | undefined;
       /** The offset of the first byte. */
       from?: number | undefined;
-      /** Which streams. A terminal has one, which counts as standard output. */
+      /** The streams to return. A terminal has only one, which counts as standard output. */
       stream?: "both" | "stdout" | "stderr" | undefined;
-      /** Only the last so many lines. */
+      /** Only this many lines from the end. */
       tail?: number | undefined;
       /** The offset after the last byte. */
       to?: number | undefined;
@@ -1981,9 +1981,9 @@ export interface Operations {
       reference: string;
     };
     query: {
-      /** The session that the same request created before the daemon was killed: the client reconnects to it. */
+      /** The session that the same request created before the daemon was killed, if the client reconnects to it. */
       rejoin?: string | undefined;
-      /** How far a session must be before the daemon responds. */
+      /** The state that a session must reach before the daemon responds. */
       until?: "accepted" | "started" | "ready" | "over" | undefined;
     };
     body: ResumeRequest;
@@ -2018,14 +2018,14 @@ export interface Operations {
     query: {
       /** The width of the client's window. */
       cols?: number | undefined;
-      /** Begin with the output from this offset on. */
+      /** Begin with the output from this offset. */
       from?: number | undefined;
       read_only?: boolean | undefined;
-      /** Otherwise, what to begin with. */
+      /** Without `from` and `tail`: the earlier output to begin with. */
       replay?: "screen" | "none" | "all" | undefined;
       /** The height of the client's window. */
       rows?: number | undefined;
-      /** Otherwise, begin with so many of the last lines. */
+      /** Without `from`: begin with this many lines from the end. */
       tail?: number | undefined;
     };
     body: undefined;
@@ -2051,14 +2051,14 @@ export interface Operations {
     body: undefined;
     answer: UsageHistory;
   };
-  /** Waits until a session is over; a prompt is over when its verdict is on record */
+  /** Waits until a session ends, or, for a prompt, until its verdict is on record */
   waitForSession: {
     path: {
       /** An id, a name, or an unambiguous prefix of an id */
       reference: string;
     };
     query: {
-      /** Whether disconnecting before the end stops what is waited for. */
+      /** Whether disconnecting before the end stops the session or plan. */
       cancel_on_disconnect?: boolean | undefined;
     };
     body: undefined;
@@ -2071,7 +2071,7 @@ export interface Operations {
     body: undefined;
     answer: StraysView;
   };
-  /** Ends strays: all, or the ones that are named */
+  /** Ends all strays, or only the given ones */
   endStrays: {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -2105,9 +2105,9 @@ export interface Operations {
       reference: string;
     };
     query: {
-      /** The client's name, for the event log. */
+      /** The name of the caller, for the event log. */
       by?: string | undefined;
-      /** Remove it even if it is in use or something is lost. */
+      /** Whether to remove it even if it is in use or work would be lost. */
       force?: boolean | undefined;
     };
     body: undefined;

@@ -28,7 +28,7 @@ class AdoptResponse(TypedDict):
     session: SessionView
     """The session that follows the process."""
     socket: str
-    """The path of the daemon's socket."""
+    """The path of the daemon's Unix socket."""
     token: LaunchToken
     """The secret that the process sends with its reports."""
     token_file: str
@@ -77,9 +77,9 @@ class AgentSpec(_AgentSpecRequired, total=False):
     prompt_sum: str
     """A hash of the prompt, by which a repeated request is recognized."""
     replay: bool
-    """Whether to retry an attempt that did work, or may have."""
+    """Whether to retry an attempt that may already have done some of its work."""
     retries: int
-    """How often to retry if the provider fails."""
+    """How many times to retry if the provider fails."""
     retry_within_ms: int | None
     """The time within which retries may start, in milliseconds. Null: no limit."""
 
@@ -167,15 +167,15 @@ class AskRequest(_AskRequestRequired, total=False):
     queue: bool
     """Whether to queue the prompt if the member is busy or a limit is reached."""
     replay: bool
-    """Whether to retry an attempt that did work, or may have."""
+    """Whether to retry an attempt that may already have done some of its work."""
     resume: str | None
-    """The conversation to continue. No other conversation takes its place."""
+    """The conversation to continue. If the agent does not know it any more, the prompt fails."""
     retries: int | None
-    """How often to retry if the provider fails. The default is 3."""
+    """How many times to retry if the provider fails. The default is 3."""
     retry_within_ms: int | None
     """The time within which retries may start. The default is ten minutes; 0 means no limit."""
     timeout_ms: int | None
-    """The timeout of an attempt, without the time that the machine sleeps. The default is none."""
+    """The timeout of an attempt, not counting time that the machine sleeps. The default is none."""
     turns: int | None
     """The maximum number of turns. The default is the agent's own choice."""
     umask: int
@@ -200,7 +200,7 @@ class _CheckViewRequired(TypedDict):
 class CheckView(_CheckViewRequired, total=False):
     """The result of a check."""
     why: str | None
-    """Why the check failed, for people."""
+    """Why the check failed, as text for users."""
 
 
 class CommitView(TypedDict):
@@ -212,7 +212,7 @@ class CommitView(TypedDict):
 
 
 class ConversationChoiceContinue(TypedDict):
-    """The member's latest conversation, if it has one. If the agent does not know it any more, a new one."""
+    """The member's latest conversation. A new one if it has none, or if the agent does not know it any more."""
     conversation: Literal['continue']
 
 
@@ -222,7 +222,7 @@ class ConversationChoiceFresh(TypedDict):
 
 
 class ConversationChoiceResume(TypedDict):
-    """This conversation. No other conversation takes its place."""
+    """This conversation. If the agent does not know it any more, the prompt fails."""
     conversation: Literal['resume']
     id: str
     """The id of the conversation."""
@@ -244,8 +244,8 @@ class _CreateRequestRequired(TypedDict):
 
 
 class CreateRequest(_CreateRequestRequired, total=False):
-    """A request for a new session. All fields of the spec stand beside the fields of the request. Fields that are
-    left out have the defaults of the command line."""
+    """A request for a new session. It contains the fields of the spec and the ones below. Fields that are left out
+    have the defaults of the command line."""
     agent: AgentSpec | None
     """Set if the session runs an agent. Kennel then builds the command, and judges the result of a prompt."""
     argv: List[OsText]
@@ -288,15 +288,15 @@ class CreateRequest(_CreateRequestRequired, total=False):
     prompt: str | None
     """The prompt for the agent, if `agent` is set; then `argv` and `stdin` must be absent. It is never stored."""
     queue: bool
-    """Whether to queue the session if it can't start at once."""
+    """Whether to queue the session if it can't start immediately."""
     ready: Readiness
     """How Kennel recognizes that the session is ready."""
     ready_timeout_ms: int | None
-    """The time for the session to become ready. Null: no limit."""
+    """The timeout for the session to become ready. Null: no limit."""
     restart: RestartInput
     """Whether to launch the session again when it fails."""
     restart_unknown: bool
-    """Whether to also restart after a launch with an unknown end, which may have run."""
+    """Whether to also restart after a launch whose exit status is unknown: it may have succeeded."""
     silence_ms: int | None
     """How long the session may print nothing. Null: no limit."""
     stderr_apart: bool
@@ -312,7 +312,7 @@ class CreateRequest(_CreateRequestRequired, total=False):
     tethered: bool
     """Whether the session ends when the client that started it disconnects."""
     timeout_ms: int | None
-    """The time for the whole session, without the time that the machine sleeps. Null: no limit."""
+    """The timeout of the session, not counting time that the machine sleeps. Null: no limit."""
     umask: int
     """The umask of the command."""
     worktree: WorktreeSpecInput | None
@@ -343,7 +343,7 @@ class DaemonView(TypedDict):
     pid: int
     """The pid of the daemon."""
     settings: SettingsView | None
-    """The settings in force."""
+    """The effective settings."""
     started_at: str
     """When the daemon started, in RFC 3339."""
     total: int
@@ -365,7 +365,7 @@ class EventView(TypedDict):
     by: str | None
     """The name of the caller, if a request caused it."""
     cause: str
-    """The cause, for people."""
+    """The cause, as text for users."""
     kind: str
     """The kind: `reserved`, `launching`, …, `wanted_stopped`, `daemon_started`, …"""
     seq: int
@@ -429,7 +429,7 @@ class InspectView(TypedDict):
     launch: LaunchView
     """Its launch."""
     launches: List[SessionView]
-    """All launches of the session, the first one first."""
+    """All launches of the session, oldest first."""
     members: List[ProcessView]
     """The processes in its pen."""
     session: SessionView
@@ -446,7 +446,7 @@ class _JudgedRequired(TypedDict):
     verdict: Verdict
     """The verdict."""
     work: Work
-    """Whether it did work."""
+    """Whether it did work that a retry would repeat."""
 
 
 class Judged(_JudgedRequired, total=False):
@@ -504,7 +504,7 @@ class ListenView(TypedDict):
     state: ListenState
     """The state of the listener."""
     url: str
-    """The same as a URL for browsers."""
+    """The URL for browsers."""
     why: str | None
     """Why the listener is not open."""
 
@@ -512,9 +512,9 @@ class ListenView(TypedDict):
 class LossesView(TypedDict):
     """The work that would be lost, or was lost, with a worktree."""
     changed: List[str]
-    """The first few of these files."""
+    """The first few of the changed files."""
     changes: int
-    """The number of files with uncommitted changes. There may be more."""
+    """The number of uncommitted changes. A file with staged and unstaged changes counts twice."""
     commits: int
     """The number of commits that are on no other branch."""
     newest: List[CommitView]
@@ -522,11 +522,11 @@ class LossesView(TypedDict):
     unknown: str | None
     """Why the contents of the worktree are unknown, if they are. It may then contain anything."""
     why: List[str]
-    """One sentence for each loss, with its number. Empty means that nothing is lost."""
+    """One sentence for each kind of loss, with a count. Empty means that no loss is known."""
 
 
 class MeView(TypedDict):
-    """The caller, and the daemon that it talks to."""
+    """The caller, and the daemon that it is connected to."""
     home: str
     """The path of the home."""
     host: str
@@ -578,7 +578,7 @@ class OsTextHex(TypedDict):
 class Owed(TypedDict):
     """A resource that Kennel must remove after the session. It is on record before it is created."""
     failures: int
-    """How often the removal failed."""
+    """How many times the removal failed."""
     what: OwedKind
     """The resource."""
     why: str | None
@@ -632,7 +632,7 @@ class PlanAgent(_PlanAgentRequired, total=False):
     permissions: Permissions | None
     """What the agent may do without asking. Null: the member's permissions, or the agent's own settings."""
     retries: int | None
-    """How often to retry the prompt. Null: the default for prompts."""
+    """How many times to retry the prompt. Null: the default for prompts."""
     timeout_ms: int | None
     """The timeout of the agent. Null: no limit."""
     turns: int | None
@@ -646,7 +646,7 @@ class PlanAgentView(TypedDict):
     agent: str | None
     """The agent program that is asked, if it is not a member."""
     asks: int
-    """How often the agent was asked."""
+    """How many times the agent was asked."""
     member: str | None
     """The member that is asked, if any."""
     name: str
@@ -660,7 +660,7 @@ class PlanAgentView(TypedDict):
     verdict: VerdictKind | None
     """The verdict, once the prompt is judged."""
     why: str
-    """A short explanation, for people."""
+    """A short explanation, as text for users."""
 
 
 class PlanPosition(TypedDict):
@@ -675,7 +675,7 @@ class PlanPosition(TypedDict):
 
 class _PlanRequestRequired(TypedDict):
     cwd: OsText
-    """The directory for agents that name none, as exact bytes."""
+    """The directory for agents without one of their own, as exact bytes."""
     spec: PlanSpec
     """The plan, with all its prompts."""
 
@@ -723,7 +723,7 @@ class _PlanSpecRequired(TypedDict):
 
 class PlanSpec(_PlanSpecRequired, total=False):
     """A plan: stages of agents, one stage after the other. New fields need a default, so that older records stay
-    readable. Records may contain fields of a newer version; requests may not, see `PlanSpec::asked`."""
+    readable. Records may contain fields of a newer version; requests may not, see `PlanSpec::from_request`."""
     about: str | None
     """A description."""
     concurrency: int | None
@@ -761,7 +761,7 @@ class PlanView(TypedDict):
     usage: TokenUsage
     """The tokens and cost of all agents, as far as known."""
     why: str | None
-    """Why the plan is stopping or has ended, for people."""
+    """Why the plan is stopping or has ended, as text for users."""
 
 
 class PlanWorktreeBranch(TypedDict):
@@ -774,7 +774,7 @@ class _ProblemDetailsRequired(TypedDict):
     """The type for programs: `not_found`, `ambiguous`, `conflict`, `refused`, `invalid`, `busy`, `gone`,
     `internal`, … Stable."""
     detail: str
-    """What went wrong in this request, for people."""
+    """What went wrong in this request, as text for users."""
     status: int
     """The HTTP status."""
     title: str
@@ -814,7 +814,7 @@ class PromptFile(TypedDict):
 
 
 class PruneRequest(TypedDict, total=False):
-    """Which ended sessions to remove. As the query of a `GET`, it only lists what would be removed."""
+    """Selects the ended sessions to remove. In a `GET` request, the daemon only lists them."""
     older_than_ms: int | None
     """Remove only sessions that ended longer ago than this."""
 
@@ -962,7 +962,7 @@ class ReasonRebooted(TypedDict):
 
 
 class ReasonForgotten(TypedDict):
-    """A user gave the session up. Kennel did not see it end."""
+    """A user gave up the lost session. Kennel did not see it end."""
     by: str
     """The name of the caller."""
     kind: Literal['forgotten']
@@ -1035,7 +1035,7 @@ class ReportRequestIdle(_ReportRequestIdleRequired, total=False):
 class _ReportRequestTitleRequired(TypedDict):
     report: Literal['title']
     title: Title
-    """The title, for people."""
+    """The title, as text for users."""
 
 
 class ReportRequestTitle(_ReportRequestTitleRequired, total=False):
@@ -1091,7 +1091,7 @@ class ResumeRequest(TypedDict, total=False):
     """A request for another launch of an ended session: the same command in the same directory, with a new
     environment."""
     after: SessionId | None
-    """The launch to follow. If a later one exists already, the response is that one. The default is the latest
+    """The launch to follow. If a later one already exists, the daemon returns that one. The default is the latest
     launch."""
     by: str
     """The name of the caller, for the event log."""
@@ -1102,7 +1102,7 @@ class ResumeRequest(TypedDict, total=False):
     parent: SessionId | None
     """The session that sends the request, if one does."""
     queue: bool
-    """Whether to queue the session if it can't start at once."""
+    """Whether to queue the session if it can't start immediately."""
     stderr_apart: bool
     """Whether standard error is separate from the terminal."""
     stdin: StdinFrom
@@ -1185,11 +1185,11 @@ class SessionSpec(_SessionSpecRequired, total=False):
     ready: Readiness
     """How Kennel recognizes that the session is ready."""
     ready_timeout_ms: int | None
-    """The time for the session to become ready. Null: no limit."""
+    """The timeout for the session to become ready. Null: no limit."""
     restart: Restart
     """Whether to launch the session again when it fails."""
     restart_unknown: bool
-    """Whether to also restart after a launch with an unknown end, which may have run."""
+    """Whether to also restart after a launch whose exit status is unknown: it may have succeeded."""
     silence_ms: int | None
     """How long the session may print nothing. Null: no limit."""
     stdin: bool
@@ -1199,7 +1199,7 @@ class SessionSpec(_SessionSpecRequired, total=False):
     terminal: TerminalSize | None
     """The size of the session's terminal, if it has one."""
     timeout_ms: int | None
-    """The time for the whole session, without the time that the machine sleeps. Null: no limit."""
+    """The timeout of the session, not counting time that the machine sleeps. Null: no limit."""
     worktree: WorktreeSpec | None
     """A git worktree to create for the session."""
 
@@ -1218,7 +1218,7 @@ class _SessionUsageRequired(TypedDict):
 class SessionUsage(_SessionUsageRequired, total=False):
     """The resources that a session uses now."""
     history: List[UsageSample] | None
-    """Recent samples, the oldest first, if they were requested."""
+    """Recent samples, oldest first, if they were requested."""
     trouble: str | None
     """Why the usage is unknown, if that is unexpected."""
 
@@ -1273,7 +1273,7 @@ class _SessionViewRequired(TypedDict):
     started_at: str | None
     """When the program started, in RFC 3339."""
     started_by: StartedBy
-    """Who started the process."""
+    """The origin of the process."""
     survivors: List[Survivor]
     """Processes that could not be ended."""
     title: Title | None
@@ -1294,7 +1294,7 @@ class SessionView(_SessionViewRequired, total=False):
 
 
 class SettingsView(TypedDict):
-    """The daemon's settings in force, from kennel.toml and the daemon's environment. The names are those of the
+    """The daemon's effective settings, from kennel.toml and the daemon's environment. The names are those of the
     configuration file."""
     ended_kept: int
     """The number of ended sessions to keep on record."""
@@ -1365,7 +1365,7 @@ class StdinFromDepositDeposit(TypedDict):
 
 
 class StdinFromDeposit(TypedDict):
-    """A descriptor that the client handed over under this ticket. Only on the Unix socket."""
+    """A descriptor that the client passed under this ticket. Only on the Unix socket."""
     deposit: StdinFromDepositDeposit
 
 
@@ -1376,7 +1376,7 @@ class StopRequest(TypedDict, total=False):
     grace_ms: int | None
     """The time between TERM and KILL. The default is the session's own grace."""
     now: bool
-    """Whether to send KILL at once."""
+    """Whether to send KILL immediately."""
     wait_ms: int | None
     """How long to wait for the end. The default is to wait as long as it takes. After this time the response is
     `still_alive`, and the stop continues."""
@@ -1490,7 +1490,7 @@ class UsageHistory(TypedDict):
     id: str
     """The id of the session's latest launch."""
     samples: List[UsageSample]
-    """The samples, the oldest first."""
+    """The samples, oldest first."""
 
 
 class UsageSample(TypedDict):
@@ -1500,7 +1500,7 @@ class UsageSample(TypedDict):
     cpu_ms: int
     """The CPU time of all its processes so far."""
     cpu_percent: float | None
-    """The CPU since the previous sample, in percent of one core. Null in the first sample."""
+    """The CPU usage since the previous sample, in percent of one core. Null in the first sample."""
     memory_bytes: int
     """The memory in use."""
     processes: int
@@ -1585,7 +1585,7 @@ class WorktreeView(TypedDict):
     failed_because: str | None
     """The error of the last attempt."""
     failures: int
-    """How often its removal failed."""
+    """How many times its removal failed."""
     kept_because: str | None
     """Why it is kept. Null while it is in use or to be removed."""
     name: str | None
@@ -1667,7 +1667,7 @@ PercentInput = int
 
 
 Permissions = Literal['default', 'read_only', 'edit', 'all']
-"""What an agent may do without asking. There is no user that it could ask."""
+"""What an agent may do without asking. During a prompt there is no user to ask."""
 
 
 Phase = Literal['queued', 'making', 'reserved', 'launching', 'starting', 'running', 'stopping', 'lost', 'reaped', 'cleaned']
@@ -1729,7 +1729,7 @@ ShutdownLine = Union[StopResponse, ShutdownLineDone]
 
 
 StartedBy = Literal['kennel', 'terminal']
-"""Who started the process of a session."""
+"""The origin of a session's process."""
 
 
 StdinFrom = Union[Literal['null', 'pipe'], StdinFromDeposit]
