@@ -50,6 +50,8 @@ fn run_all(scope: Scope) -> anyhow::Result<()> {
     steps.run("programs", needs::provide)?;
     steps.run("format", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
     steps.run("lints and build, with packages in parallel", || {
+        // Everything is compiled once here, which takes less time without the files for later builds.
+        let build = || run(build_command().env("CARGO_INCREMENTAL", "0"));
         concurrently(build, || packages::install(&skips))
     })?;
     let before = leftovers::find();
@@ -82,7 +84,7 @@ fn run_all(scope: Scope) -> anyhow::Result<()> {
 fn run_matching(filter: &str, scope: Scope) -> anyhow::Result<()> {
     let skips = Skips::new()?;
     let mut steps = Steps::default();
-    steps.run("lints and build", build)?;
+    steps.run("lints and build", || run(&mut build_command()))?;
     steps.run("agents", || packages::install_agents(&skips))?;
     steps.run("tests", || run_tests(&skips, scope, Some(filter)))?;
     skips.print()
@@ -119,14 +121,14 @@ impl Steps {
 
 /// Checks and compiles everything at once, with all features: the tests and the programs that they
 /// start.
-fn build() -> anyhow::Result<()> {
+fn build_command() -> Command {
     let mut command = linting_cargo(&["build", "--workspace", "--all-targets", "--all-features"]);
     if needs::has_dashboard() {
         // The tests need the dashboard, so a dashboard that can't be built is an error and not a
         // warning.
         command.env("KENNEL_WEB", "require");
     }
-    run(&mut command)
+    command
 }
 
 /// How many slots for tests a core has. A test takes one or several: see `.config/nextest.toml`.
@@ -178,7 +180,7 @@ fn torture_for(scope: Scope) -> anyhow::Result<()> {
 
 /// Runs the explorations that are ignored because they take minutes, optimized.
 fn explore() -> anyhow::Result<()> {
-    let what = ["test", "--release", "-p", "kennel-core"];
+    let what = ["test", "--profile", "dist", "-p", "kennel-core"];
     let tests = ["--test", "exploration", "--test", "plans", "--", "--ignored"];
     run(&mut cargo(&[&what[..], &tests].concat()))
 }
