@@ -146,14 +146,10 @@ pub fn boot_id() -> io::Result<&'static str> {
     Ok(BOOT.get_or_init(|| boot))
 }
 
-/// Returns the inode of this process's pid namespace.
+/// Returns the inode of this process's pid namespace. It is not cached: a forked child in a new
+/// namespace would inherit the wrong one.
 pub fn pid_namespace() -> io::Result<u64> {
-    static NAMESPACE: OnceLock<u64> = OnceLock::new();
-    if let Some(namespace) = NAMESPACE.get() {
-        return Ok(*namespace);
-    }
-    let inode = fs::metadata("/proc/self/ns/pid")?.ino();
-    Ok(*NAMESPACE.get_or_init(|| inode))
+    Ok(fs::metadata("/proc/self/ns/pid")?.ino())
 }
 
 /// Returns the init of this pid namespace, which lives as long as the namespace. It distinguishes

@@ -288,11 +288,13 @@ impl Owner {
         }
     }
 
-    /// Clients that wait for the end of a session wait for that of its next launch.
+    /// Clients that wait for the end of a session wait for that of its next launch. A stop is
+    /// answered for the launch that it stopped.
     fn move_waiters(&mut self, from: &SessionId, to: &SessionId) {
-        let former = self.launches.get_mut(from);
-        let waiters = former.map(|runtime| std::mem::take(&mut runtime.waiters));
-        self.launches.update(to, |runtime| runtime.waiters.extend(waiters.into_iter().flatten()));
+        let Some(former) = self.launches.get_mut(from) else { return };
+        let moves = |waiter: &mut Waiter| matches!(waiter, Waiter::Until(..));
+        let waiters: Vec<_> = former.waiters.extract_if(.., moves).collect();
+        self.launches.update(to, |runtime| runtime.waiters.extend(waiters));
         self.settle_relaunch(from);
     }
 

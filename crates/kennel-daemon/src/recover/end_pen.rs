@@ -21,7 +21,7 @@ use kennel_keeper::journal::{JournalItem, JournalReader, JournalWriter, LossReas
 use kennel_keeper::protocol::{OUTCOME_FILE, OutcomeFile};
 use kennel_pen::{HostSupport, PenName};
 use kennel_sys::clone::DISMISSED;
-use kennel_sys::identity::{self, ProcessIdentity};
+use kennel_sys::identity::ProcessIdentity;
 use kennel_sys::pidfd::{self, SignalDelivery};
 use kennel_sys::reap::WaitStatus;
 use kennel_types::{Exit, Survivor};
@@ -263,10 +263,10 @@ impl Ending {
         if pidfd::has_ended(handle.as_fd())? {
             return Ok(());
         }
-        let (pid, namespace) = (identity.pid, identity.pid_namespace);
+        let identity = identity.clone();
         let killed = unblocked(move || {
-            if namespace == identity::pid_namespace()? {
-                return proc::kill_tree(pid, handle);
+            if identity.exists()? {
+                return proc::kill_tree(identity.pid, handle);
             }
             // Its pid belongs to another namespace. All processes there ended with the keeper.
             let _killed_or_gone = pidfd::send(&handle, Signal::KILL)?;

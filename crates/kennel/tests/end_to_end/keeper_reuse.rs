@@ -51,6 +51,24 @@ fn a_keeper_of_a_former_yard_gets_no_further_launch() {
     }
 }
 
+/// The pid of the agent in its namespace belongs to another process here.
+#[test]
+fn a_reused_keeper_records_the_agents_pid_outside_of_its_namespace() {
+    let Some(scene) = Scene::new(Who::Root, Pen::Subtree) else { return };
+    let spare = leave_a_spare(&scene);
+    let command = ["run", "-d", "--name", "x", "--pen", "pidns", "--", "/bin/sleep", "300"];
+    scene.call_ok(&command);
+    let session = scene.wait_phase("x", "running");
+    assert!(alive(spare), "it has a launch");
+    let pid = session["pid"].as_i64().expect("a pid");
+    let identity = session["identity"].as_str().expect("an identity");
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the agent");
+    assert!(status.contains(&format!("NSpid:\t{pid}\t")), "{status}");
+    assert_eq!(identity.split(' ').nth(2), Some(pid.to_string().as_str()), "{identity}");
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}
+
 /// It may not understand newer messages.
 #[test]
 fn a_keeper_of_an_older_program_gets_no_further_launch() {

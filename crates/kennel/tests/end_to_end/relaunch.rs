@@ -45,6 +45,25 @@ fn ended(scene: &Scene, id: &str) -> Value {
     scene.wait_phase(id, "cleaned")
 }
 
+/// The session is resumed before the end of the stopped launch is on record.
+#[test]
+fn a_stop_is_answered_for_the_launch_that_it_stopped() {
+    let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+    let id = scene.launch_ready(&["--name", "x"], &ALONE);
+    faults.arm("daemon.record.outcome_saved");
+    let stop = Running::start(scene.kennel(&["stop", "x"]));
+    faults.wait_reached("daemon.record.outcome_saved", TIMEOUT).expect("its end is written");
+    let resume = Running::start(scene.kennel(&["resume", "-d", "x"]));
+    let next = format!("{id}_2");
+    eventually("it is resumed", || scene.sessions().iter().any(|session| session["id"] == next));
+    faults.disarm("daemon.record.outcome_saved");
+    let stop = stop.wait();
+    assert!(stop.code == 0 && stop.stdout.contains("x: stopped"), "{stop:?}");
+    assert_eq!(resume.wait().code, 0);
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}
+
 everywhere! {
     /// R2: all get the same answer.
     fn four_concurrent_resumes_start_one_launch(scene: Scene) {

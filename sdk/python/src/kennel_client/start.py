@@ -40,7 +40,7 @@ class CancellableStart:
             await self._cancel()
             raise
         except ConnectionLost:
-            if self._again:
+            if self._repeatable:
                 # The daemon did not come back. If the session was created, it is recorded.
                 log.warning("the daemon is not responding; the session may have been started: %s", self._request.path)
             raise
