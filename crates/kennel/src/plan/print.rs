@@ -61,8 +61,13 @@ fn style(status: PlanStatus) -> TextStyle {
 
 /// Formats the plan and its agents, with the first line of evidence for each failed one.
 pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
-    let why = plan.why.as_deref().map(|why| format!(": {}", sanitize(why))).unwrap_or_default();
-    let mut text = format!("plan {} ({}) {}{why}\n", plan.name, plan.id, status(plan.state));
+    let state = match (plan.state, plan.why.as_deref().map(sanitize)) {
+        // The reason begins with `cancelled by`.
+        (PlanStatus::Cancelled, Some(why)) => why,
+        (state, Some(why)) => format!("{}: {why}", status(state)),
+        (state, None) => status(state).to_owned(),
+    };
+    let mut text = format!("plan {} ({}) {state}\n", plan.name, plan.id);
     for stage in &plan.stages {
         let need = match stage.need {
             Some(need) => format!(" ({need} of {} required)", stage.agents.len()),

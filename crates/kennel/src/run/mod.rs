@@ -96,7 +96,8 @@ fn launch_and_follow(
             return SessionOutcome::NeverRan.exit_code();
         }
         if !ours {
-            print_message(&format!("session {} already exists", session.id));
+            let id = &session.id;
+            print_message(&format!("session {id} was already started by an earlier request"));
         }
         print(&format!("{}\n", session.id))?;
         return Ok(0);
