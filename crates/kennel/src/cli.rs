@@ -169,10 +169,9 @@ enum Verb {
     Worktrees(worktrees::WorktreesArgs),
     /// Find processes that belong to no live session
     ///
-    /// Strays are processes in a pen of this home, or with its cookie (an environment variable),
-    /// that belong to no live session. Processes that another daemon (docker, cron, a tmux server)
-    /// started for a live session are listed as `outside`: Kennel doesn't own them and never ends
-    /// them.
+    /// Strays are in a pen of this home or have its cookie (an environment variable), but belong to
+    /// no live session. Processes that another daemon (docker, cron, a tmux server) started for a
+    /// live session are listed as `outside`: Kennel doesn't own them and never ends them.
     Strays(strays::StraysArgs),
     /// Forget a lost session, or stop tracking an adopted one
     ///

@@ -39,8 +39,7 @@ uses these (a command may use them, too):
          keeps trying
   206    the exit status is unknown
   207    any other failure of Kennel itself
-  208    not ready in time, or exited with 0 before (--wait-ready of run
-         and resume)";
+  208    run and resume --wait-ready: not ready in time, or exited with 0";
 
 /// The help text of verbs that exit with the code of a session that another command started.
 pub(crate) const OTHERS_HELP: &str = "\

@@ -61,11 +61,10 @@ fn style(status: PlanStatus) -> TextStyle {
 
 /// Formats the plan and its agents, with the first line of evidence for each failed one.
 pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
-    let state = match (plan.state, plan.why.as_deref().map(sanitize)) {
-        // The reason begins with `cancelled by`.
-        (PlanStatus::Cancelled, Some(why)) => why,
-        (state, Some(why)) => format!("{}: {why}", status(state)),
-        (state, None) => status(state).to_owned(),
+    let state = status(plan.state);
+    let state = match plan.why.as_deref().map(sanitize) {
+        Some(why) if plan.state != PlanStatus::Cancelled => format!("{state}: {why}"),
+        cancelled_by => cancelled_by.unwrap_or_else(|| state.to_owned()),
     };
     let mut text = format!("plan {} ({}) {state}\n", plan.name, plan.id);
     for stage in &plan.stages {

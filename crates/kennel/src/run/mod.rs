@@ -96,8 +96,7 @@ fn launch_and_follow(
             return SessionOutcome::NeverRan.exit_code();
         }
         if !ours {
-            let id = &session.id;
-            print_message(&format!("session {id} was already started by an earlier request"));
+            print_message(&format!("session {} was started by an earlier request", session.id));
         }
         print(&format!("{}\n", session.id))?;
         return Ok(0);
