@@ -12,7 +12,7 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::agent::{AgentLaunch, AgentMode};
-use crate::error::{AgentError, DescriptionError, PERMISSIONS, TURNS};
+use crate::error::{AgentError, DescriptionError, TURNS};
 use crate::invocation::Invocation;
 use crate::output_format::OutputFormat;
 use crate::stop_policy::{StopPolicy, StopSignal};
@@ -141,13 +141,14 @@ impl Description {
                 return Err(unsupported(feature));
             }
         }
-        let permissions = match settings.permissions {
-            Permissions::Default => Some(&[][..]),
-            Permissions::ReadOnly => self.text.permissions.read_only.as_deref(),
-            Permissions::Edit => self.text.permissions.edit.as_deref(),
-            Permissions::All => self.text.permissions.all.as_deref(),
+        let described = &self.text.permissions;
+        let (permissions, flag) = match settings.permissions {
+            Permissions::Default => (Some(&[][..]), ""),
+            Permissions::ReadOnly => (described.read_only.as_deref(), "`--permissions read-only`"),
+            Permissions::Edit => (described.edit.as_deref(), "`--permissions edit`"),
+            Permissions::All => (described.all.as_deref(), "`--permissions all`"),
         };
-        let permissions = permissions.ok_or_else(|| unsupported(PERMISSIONS))?;
+        let permissions = permissions.ok_or_else(|| unsupported(flag))?;
         let turns = settings.turns.map(|turns| turns.to_string());
         let values = TemplateValues {
             model: settings.model.as_deref(),

@@ -24,9 +24,8 @@ pub enum AgentError {
     Conversation { agent: String, id: String, form: String },
 }
 
-/// Settings that several agents don't support.
+/// A setting that several agents don't support.
 pub(crate) const TURNS: &str = "a limit of turns";
-pub(crate) const PERMISSIONS: &str = "these permissions";
 
 impl AgentError {
     pub(crate) fn unsupported(agent: &str, feature: &'static str) -> Self {

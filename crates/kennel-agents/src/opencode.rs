@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::agent::{AgentLaunch, AgentMode, BuiltInAgent, ConversationForm};
 use crate::agent_event::AgentEvent;
-use crate::error::{AgentError, PERMISSIONS};
+use crate::error::AgentError;
 use crate::invocation::Invocation;
 use crate::json::{FromJson as _, Json, JsonNumber, JsonText, ToolSummary, cost_micros};
 use crate::output_format::{OutputFormat, StartFailure, UnknownLine};
@@ -59,7 +59,7 @@ fn command(launch: &AgentLaunch<'_>) -> Result<Invocation, AgentError> {
             r#"{"edit":"allow","bash":"deny","external_directory":"deny"}"#,
         ),
         Permissions::All if mode == AgentMode::Interactive => {
-            return Err(AgentError::not_interactive("opencode", PERMISSIONS));
+            return Err(AgentError::not_interactive("opencode", "`--permissions all`"));
         }
         Permissions::All => {
             auto = Some("--auto");

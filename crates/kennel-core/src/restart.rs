@@ -78,7 +78,7 @@ pub enum NoRestartReason {
     Time,
     #[error("it was lost in the restart of the machine")]
     Rebooted,
-    #[error("it was given up; Kennel did not see it end")]
+    #[error("it was forgotten; Kennel did not see it end")]
     Forgotten,
     #[error("it may have run, with an unknown result")]
     Unknown,

@@ -145,7 +145,7 @@ pub enum PenLimitError {
 pub enum NoController {
     /// The controller is bound to cgroup v1.
     #[error(
-        "it is bound to cgroup v1; boot with cgroup_no_v1=all, or systemd.unified_cgroup_hierarchy=1"
+        "the controller is bound to cgroup v1; boot with cgroup_no_v1=all, or systemd.unified_cgroup_hierarchy=1"
     )]
     InVersionOne,
     /// The cgroup of this process does not have the controller.

@@ -168,7 +168,7 @@ impl fmt::Display for Reason {
             Self::Silent { limit } => write!(f, "it printed nothing for {limit:?}"),
             Self::KeeperDied => f.write_str("its keeper died"),
             Self::Rebooted => f.write_str("the machine was restarted"),
-            Self::Forgotten { by } => write!(f, "given up by {by}; Kennel did not see it end"),
+            Self::Forgotten { by } => write!(f, "forgotten by {by}; Kennel did not see it end"),
         }
     }
 }

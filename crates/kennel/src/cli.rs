@@ -169,19 +169,19 @@ enum Verb {
     Worktrees(worktrees::WorktreesArgs),
     /// Find processes that belong to no live session
     ///
-    /// Strays are processes that carry this home's mark (pen or cookie) but belong to no live
-    /// session. Processes that another daemon (docker, cron, a tmux server) started for a live
-    /// session are listed as `outside`: Kennel doesn't own them and never ends them.
+    /// Strays are in a pen of this home or have its cookie (an environment variable), but belong to
+    /// no live session. Processes that another daemon (docker, cron, a tmux server) started for a
+    /// live session are listed as `outside`: Kennel doesn't own them and never ends them.
     Strays(strays::StraysArgs),
-    /// Give up a lost session, or stop tracking an adopted one
+    /// Forget a lost session, or stop tracking an adopted one
     ///
-    /// Use this for a session whose end can no longer be observed. Kennel records it as abandoned,
+    /// Use this for a session whose end can no longer be observed. Kennel records it as forgotten,
     /// not as ended. An adopted process keeps running.
     Forget(forget::ForgetArgs),
     /// Find and end sessions without the daemon
     ///
-    /// Use this if the daemon does not start or the register is damaged. It needs only session
-    /// folders, locks, keepers, pens and cookies.
+    /// Use this if the daemon does not start or the register (the database) is damaged. It needs
+    /// only session folders, locks, keepers, pens and cookies (environment variables).
     Rescue(rescue::RescueArgs),
     /// Manage the daemon
     Daemon(daemon::DaemonArgs),

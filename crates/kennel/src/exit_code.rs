@@ -30,15 +30,16 @@ pub(crate) const HELP: &str = "\
 Exit codes: the command's own, or 128+N if signal N ended it. Kennel itself
 uses these (a command may use them, too):
   201    invalid command line or configuration
-  202    the session can't be set up (home, environment, daemon)
+  202    the session can't be set up (home, environment, daemon), or the
+         request was refused (unknown session or member, a limit)
   203    the pen can't be created, or not of the requested kind
   204    the program can't be executed (not found, not executable,
          bad interpreter, bad folder)
   205    a process could not be ended; it is named, and its keeper
          keeps trying
-  206    the exit status is unknown, or the session does not exist
+  206    the exit status is unknown
   207    any other failure of Kennel itself
-  208    with --wait-ready: not ready in time, or exited with 0 before";
+  208    run and resume --wait-ready: not ready in time, or exited with 0";
 
 /// The help text of verbs that exit with the code of a session that another command started.
 pub(crate) const OTHERS_HELP: &str = "\

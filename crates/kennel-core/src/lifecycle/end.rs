@@ -247,7 +247,7 @@ impl Session {
             return Vec::new();
         }
         let reason = Reason::Forgotten { by: by.to_owned() };
-        self.give_up(reason, "it was given up; Kennel did not see it end")
+        self.give_up(reason, "it was forgotten; Kennel did not see it end")
     }
 
     /// Ends the ownership of a session that may still run.
@@ -279,7 +279,7 @@ impl Session {
         let is_worktree = |owed: &Owed| matches!(owed.what, OwedKind::Worktree { .. });
         let (worktrees, others) = self.owed.drain(..).partition(is_worktree);
         self.owed = others;
-        let why = "the session was given up, and a process may still work in it";
+        let why = "the session was forgotten, and a process may still work in it";
         let kept = |owed: Owed| KeptItem { what: owed.what, why: why.to_owned() };
         self.kept.extend(Vec::into_iter(worktrees).map(kept));
     }

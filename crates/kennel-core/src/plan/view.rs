@@ -115,7 +115,7 @@ impl AgentState {
             AgentPhase::Asked { .. } => (PlanAgentStatus::Running, "not finished".to_owned()),
             AgentPhase::Done { .. } => (PlanAgentStatus::Succeeded, "it answered".to_owned()),
             AgentPhase::Cancelled { .. } => {
-                (PlanAgentStatus::Cancelled, "stopped; its processes are gone".to_owned())
+                (PlanAgentStatus::Cancelled, "all its processes are gone".to_owned())
             }
             AgentPhase::Skipped { why } => (PlanAgentStatus::Skipped, format!("not asked: {why}")),
             AgentPhase::Failed { why } => (PlanAgentStatus::Failed, why.to_string()),

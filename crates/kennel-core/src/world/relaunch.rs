@@ -77,7 +77,7 @@ pub enum RelaunchRefusal {
     Chat(SessionId),
     #[error("session {0} is lost and may still run; forget it, and start another one")]
     Lost(SessionId),
-    #[error("session {0} was given up, and Kennel did not see it end; start another one")]
+    #[error("session {0} was forgotten, and Kennel did not see it end; start another one")]
     Forgotten(SessionId),
     #[error("session {0} is an adopted process, which Kennel can't launch")]
     NotLaunched(SessionId),

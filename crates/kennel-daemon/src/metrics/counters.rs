@@ -126,7 +126,7 @@ impl Default for DaemonMetrics {
         let launch = "From accepting a launch, or from its turn in the queue, until its agent runs";
         let stop = "From the first request to stop a launch until it is over";
         let ended = "Launches that are over, by reason";
-        let reaped = "Launches seen to be gone: all ended ones except those that a person forgot";
+        let reaped = "Launches seen to be gone: all ended ones except forgotten ones";
         let lost = "Keepers that died or did not answer before their launch was over";
         let orphans = "Processes that became children of the yard when their keeper or the daemon died, and were ended";
         let found =

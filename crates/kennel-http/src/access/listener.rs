@@ -112,7 +112,7 @@ fn already_open(view: &ListenView, wanted: Option<SocketAddr>) -> Result<ListenV
     };
     match wanted {
         Some(wanted) if !same(wanted) => {
-            let text = format!("the API is already served at {}", view.address);
+            let text = format!("the API is already served at {}, not at {wanted}", view.address);
             Err(ApiError::conflict(text)
                 .hint("`kennel daemon restart --listen ADDRESS` moves it; sessions keep running"))
         }

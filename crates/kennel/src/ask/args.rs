@@ -62,8 +62,8 @@ pub(crate) struct AskArgs {
     pub(crate) key: Option<String>,
     #[command(flatten)]
     pub(crate) session: AgentSessionArgs,
-    /// Member to ask (unless --agent is given), then the prompt. Without a
-    /// prompt, or with `-`, it is read from standard input
+    /// Member to ask (unless --agent is given), then the prompt. `-` reads it from
+    /// standard input; so does no prompt, unless standard input is a terminal
     #[arg(value_name = "MEMBER] [PROMPT", num_args = 0..)]
     pub(crate) words: Vec<String>,
 }
@@ -115,7 +115,7 @@ impl ConversationArgs {
 /// The flags of `ask` and `chat` about the agent and its session.
 #[derive(Debug, Args)]
 pub(crate) struct AgentSessionArgs {
-    /// Working folder [default: the member's, or the current one]
+    /// Working folder, with --agent [default: the current one]
     #[arg(long, value_name = "DIR", requires = "agent")]
     cwd: Option<PathBuf>,
     /// Set an environment variable; NAME alone requires that it is already set

@@ -20,7 +20,7 @@ use crate::verbs::asked_by;
 const EXIT_CODES: &str = "\
 Exit codes: 0 if the plan succeeded; 1 if it failed or was refused; 124 if it
 timed out; 130 if it was cancelled; 201 for an invalid command line or plan;
-202 if home or daemon can't be used; 207 if Kennel itself failed.";
+202 if home, daemon or a file can't be used; 207 if Kennel itself failed.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]

@@ -61,8 +61,12 @@ fn style(status: PlanStatus) -> TextStyle {
 
 /// Formats the plan and its agents, with the first line of evidence for each failed one.
 pub(super) fn summary(plan: &PlanView, evidence: &Evidence) -> String {
-    let why = plan.why.as_deref().map(|why| format!(": {}", sanitize(why))).unwrap_or_default();
-    let mut text = format!("plan {} ({}) {}{why}\n", plan.name, plan.id, status(plan.state));
+    let state = status(plan.state);
+    let state = match plan.why.as_deref().map(sanitize) {
+        Some(why) if plan.state != PlanStatus::Cancelled => format!("{state}: {why}"),
+        cancelled_by => cancelled_by.unwrap_or_else(|| state.to_owned()),
+    };
+    let mut text = format!("plan {} ({}) {state}\n", plan.name, plan.id);
     for stage in &plan.stages {
         let need = match stage.need {
             Some(need) => format!(" ({need} of {} required)", stage.agents.len()),

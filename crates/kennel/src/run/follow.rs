@@ -92,7 +92,7 @@ pub(super) fn await_end(
 ) -> Result<u8, CommandError> {
     if session.phase < Phase::Reaped {
         let id = &session.id;
-        print_message(&format!("session {id} already exists; waiting for its end"));
+        print_message(&format!("session {id} was started earlier; waiting for its end"));
         print_note(&format!("hint: `kennel attach {id}` attaches to it; Ctrl-C leaves it running"));
     }
     report(settle(daemon, session, None, signals))

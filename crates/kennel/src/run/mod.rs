@@ -96,7 +96,7 @@ fn launch_and_follow(
             return SessionOutcome::NeverRan.exit_code();
         }
         if !ours {
-            print_message(&format!("session {} already exists", session.id));
+            print_message(&format!("session {} was started by an earlier request", session.id));
         }
         print(&format!("{}\n", session.id))?;
         return Ok(0);

@@ -31,7 +31,7 @@ pub(crate) fn dashboard(home: &HomeDir, args: &DashboardArgs) -> Result<u8, Comm
     let scope = if args.read_only { Scope::ReadOnly } else { Scope::Full };
     let link: LinkView = daemon.post("/v1/access/links", &LinkRequest { scope })?;
     print(&format!("{}\n", link.url))?;
-    let valid = format!("the link works once, within {} s", link.valid_s);
+    let valid = format!("the link works once, within {} minutes", link.valid_s / 60);
     let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if args.no_open || !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(set) {
         print_message(&valid);

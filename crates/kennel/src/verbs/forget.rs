@@ -14,7 +14,7 @@ pub(crate) struct ForgetArgs {
     sessions: Vec<String>,
 }
 
-/// Gives sessions up. They are recorded as abandoned, not as ended.
+/// Forgets sessions. They are recorded as forgotten, not as ended.
 pub(crate) fn forget(daemon: &DaemonClient, args: &ForgetArgs) -> Result<u8, CommandError> {
     for_each(&args.sessions, |reference| {
         let session = daemon.session(reference)?;
@@ -27,7 +27,7 @@ pub(crate) fn forget(daemon: &DaemonClient, args: &ForgetArgs) -> Result<u8, Com
 
 fn result(session: &SessionView) -> &'static str {
     match session.started_by {
-        StartedBy::Kennel => "abandoned; its end was not observed",
+        StartedBy::Kennel => "forgotten; its end was not observed",
         StartedBy::User => "no longer tracked; the process keeps running",
     }
 }

@@ -50,6 +50,9 @@ pub(crate) fn stop(home: &HomeDir, args: &StopArgs) -> Result<u8, CommandError> 
     }
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let sessions = if args.all { live_sessions(&daemon)? } else { once_each(&args.sessions) };
+    if sessions.is_empty() {
+        print_message("no live sessions to stop");
+    }
     let request = StopRequest {
         grace_ms: args.grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
         now: args.now,

@@ -75,7 +75,7 @@ everywhere! {
         eventually("it is up", || starts(&scene) == 2);
         let live = scene.call(&["resume", "-d", &id]);
         assert_eq!((live.code, live.stdout.trim_end()), (0, next.as_str()), "{live:?}");
-        assert!(live.stderr.contains("already exists"), "{live:?}");
+        assert!(live.stderr.contains("by an earlier request"), "{live:?}");
         scene.call_ok(&["stop", "x"]);
         assert_eq!(starts(&scene), 2);
         // Both launches are listed and are removed together.

@@ -69,7 +69,7 @@ export function errorsByField(error: unknown, draft: AgentDraft): FieldErrors {
   if (/\bcwd\b|folder/.test(error.message)) return { cwd: text };
   if (/\bturns?\b/.test(error.message)) return { turns: text };
   if (/\bmodel\b/.test(error.message)) return { model: text };
-  if (/permission|may do|read_only/.test(error.message)) return { permissions: text };
+  if (/permission/.test(error.message)) return { permissions: text };
   if (/\bname\b/.test(error.message)) return { name: text };
   return { [draft.agent === CUSTOM_AGENT ? "description" : "form"]: text };
 }

@@ -116,7 +116,7 @@ fn a_failure_ends_the_plan_and_stops_the_others() {
         lines,
         [
             "s0.a0: auth",
-            "s0.a1: stopped; its processes are gone",
+            "s0.a1: all its processes are gone",
             "s0.a2: not asked: the plan had already failed",
             "s1.a0: not asked: the plan had already failed",
         ]

@@ -77,7 +77,7 @@ impl ListenArgs {
         let request = ListenRequest { listen: Some(address.to_string()) };
         let asked = daemon.post::<ListenView>("/v1/access/listen", &request);
         asked.map(drop).map_err(|error| {
-            print_message("the daemon runs, but does not serve the API on TCP");
+            print_message(&format!("the daemon runs, but does not serve the API at {address}"));
             CommandError::from(error).code(exit_code::SETUP)
         })
     }

@@ -38,7 +38,7 @@ yard       pid {yard}
 version    {}
 started    {} ({} ago)
 home       {} ({})
-sessions   {} live, {} launches recorded
+sessions   {} live; launches on record: {}
 ",
         view.pid,
         view.version,

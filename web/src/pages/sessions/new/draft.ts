@@ -149,16 +149,16 @@ function cutOnce(text: string, at: string): [string, string] {
 export function fieldOf(detail: string, kind: Draft["kind"]): keyof Draft | "all" {
   const fields: [RegExp, keyof Draft][] = [
     [/\bname of a branch\b|\bbranch\b/i, "branch"],
-    [/^cwd\b|in folder|not in a git repository|no such folder/i, "folder"],
+    [/^cwd\b|in folder|not in a git repository/i, "folder"],
     [/^the name |name for a session|session name|^invalid name/, "name"],
     [/^env\b/, "env"],
     [/\bmember\b/, "target"],
     [/unknown agent/, "target"],
     [/\bprompt\b/, "prompt"],
     [/no program|^argv\b|can't start the program|not executable/, kind === "command" ? "command" : "target"],
-    [/limit on memory/, "memory"],
-    [/limit on (the )?(number of )?(processes|pids)/, "pids"],
-    [/limit on CPU/i, "cpu"],
+    [/limit (on )?memory/, "memory"],
+    [/limit (on )?pids/, "pids"],
+    [/limit (on )?cpu/, "cpu"],
   ];
   return fields.find(([about]) => about.test(detail))?.[1] ?? "all";
 }
