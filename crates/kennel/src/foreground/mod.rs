@@ -72,8 +72,8 @@ pub(crate) enum ForegroundEnd {
     KeeperLost,
     /// The detach keys were typed: the session keeps running.
     Detached,
-    /// This signal ended a viewer.
-    Signalled(i32),
+    /// A viewer ends with this exit code: a signal arrived, or its output is closed.
+    ViewerLeft(u8),
 }
 
 pub(crate) struct ForegroundSession<'a> {
@@ -196,7 +196,14 @@ impl<'a> ForegroundSession<'a> {
         }
         while let Some(event) = self.output.next() {
             match event {
-                OutputEvent::Closed(stream) => self.send(KeeperRequest::CloseOutput(stream)),
+                OutputEvent::Closed(stream, failed) => match self.role {
+                    ForegroundRole::Owner(_) => self.send(KeeperRequest::CloseOutput(stream)),
+                    ForegroundRole::Viewer if stream == 2 => {}
+                    ForegroundRole::Viewer => {
+                        let code = if failed { exit_code::INTERNAL } else { 0 };
+                        return Ok(Some(ForegroundEnd::ViewerLeft(code)));
+                    }
+                },
                 OutputEvent::Trouble(text) => self.print(&text),
                 OutputEvent::Done => {}
             }
@@ -256,7 +263,9 @@ impl<'a> ForegroundSession<'a> {
             SignalEvent::Resized => self.send_size(),
             SignalEvent::Suspend => self.suspend()?,
             SignalEvent::End(signal) => match self.role {
-                ForegroundRole::Viewer => return Ok(Some(ForegroundEnd::Signalled(signal))),
+                ForegroundRole::Viewer => {
+                    return Ok(Some(ForegroundEnd::ViewerLeft(exit_code::of_signal(signal))));
+                }
                 ForegroundRole::Owner(_) => self.stop(signal),
             },
         }
