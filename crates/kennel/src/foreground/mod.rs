@@ -210,13 +210,17 @@ impl<'a> ForegroundSession<'a> {
         }
         self.check_timers();
         self.flush();
-        let typed = self.wait()?;
-        if typed { self.read_keys() } else { Ok(None) }
+        match self.wait()? {
+            (_, true) => Ok(Some(ForegroundEnd::ViewerLeft(0))),
+            (true, false) => self.read_keys(),
+            (false, false) => Ok(None),
+        }
     }
 
-    /// Waits for an event. Returns whether there is input.
-    fn wait(&self) -> io::Result<bool> {
-        let stdin = rustix::stdio::stdin();
+    /// Waits for an event. Returns whether there is input, and whether the reader of a viewer's
+    /// output is gone: a silent session would never let it notice.
+    fn wait(&self) -> io::Result<(bool, bool)> {
+        let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
         let mut to_keeper = PollFlags::IN;
         if !self.outbox.is_empty() {
             to_keeper |= PollFlags::OUT;
@@ -226,12 +230,14 @@ impl<'a> ForegroundSession<'a> {
             PollFd::new(&self.keeper, to_keeper),
             PollFd::new(&self.output, PollFlags::IN),
         ];
-        if self.input.as_ref().is_some_and(TypedInput::wants_more) {
-            fds.push(PollFd::new(&stdin, PollFlags::IN));
-        }
+        let reads = self.input.as_ref().is_some_and(TypedInput::wants_more);
+        fds.extend(reads.then(|| PollFd::new(&stdin, PollFlags::IN)));
+        let views = matches!(self.role, ForegroundRole::Viewer);
+        fds.extend(views.then(|| PollFd::new(&stdout, PollFlags::empty())));
         let timers = [self.stop_at, self.size_at, self.notice_at];
         poll(&mut fds, timers.into_iter().flatten().min())?;
-        Ok(fds.get(3).is_some_and(|stdin| !stdin.revents().is_empty()))
+        let ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
+        Ok((reads && ready(fds.get(3)), views && ready(fds.last())))
     }
 
     fn check_timers(&mut self) {
