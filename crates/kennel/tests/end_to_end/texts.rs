@@ -63,6 +63,8 @@ fn refusals_of_the_command_line() {
             &["config", "check"],
             &["daemon", "start", "--listen", "0.0.0.0:0"],
             &["plan", "run", "/no/such/file"],
+            &["plan", "run", "-d", "--results", "results", "review.toml"],
+            &["plan", "resume", "-d", "--results", "results", "review"],
             &["member", "add", "bert", "--agent", "claude", "--cwd", "/no/such/folder"],
         ],
     );
