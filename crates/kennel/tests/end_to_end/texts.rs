@@ -54,6 +54,7 @@ fn refusals_of_the_command_line() {
             &["resume", "-d", "--wait-ready", "x"],
             &["answer", "x"],
             &["ask"],
+            &["chat"],
             &["ask", "--agent", "claude", "two", "prompts"],
             &["ask", "--model", "opus", "anna", "hello"],
             &["send", "x", "two", "texts"],
