@@ -7,7 +7,7 @@
 pub(crate) const REFUSED: u8 = 1;
 /// The command line or the configuration is invalid.
 pub(crate) const USAGE: u8 = 201;
-/// The session can't be set up: working folder, environment file, home or daemon.
+/// The session can't be set up: working folder, home or daemon.
 pub(crate) const SETUP: u8 = 202;
 /// The requested kind of pen is not available, or could not be created.
 pub(crate) const PEN: u8 = 203;
@@ -30,7 +30,7 @@ pub(crate) const HELP: &str = "\
 Exit codes: the command's own, or 128+N if signal N ended it. Kennel itself
 uses these (a command may use them, too):
   201    invalid command line or configuration
-  202    the session can't be set up (home, environment, daemon), or the
+  202    the session can't be set up (folder, home, daemon), or the
          request was refused (unknown session or member, a limit)
   203    the pen can't be created, or not of the requested kind
   204    the program can't be executed (not found, not executable,

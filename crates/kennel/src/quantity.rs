@@ -13,7 +13,9 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
 pub(crate) fn parse_lease(text: &str) -> Result<Lease, String> {
     match text {
         "off" => Ok(Lease(None)),
-        text => parse_time(text).map(|time| Lease(Some(time))),
+        text => parse_time(text)
+            .map(|time| Lease(Some(time)))
+            .map_err(|error| format!("{error}; use off for no limit")),
     }
 }
 
@@ -189,7 +191,7 @@ mod tests {
         }
         assert_eq!(parse_lease("off"), Ok(Lease(None)));
         assert_eq!(parse_lease("1m"), Ok(Lease(Some(Duration::from_secs(60)))));
-        assert!(parse_lease("never").is_err());
+        assert!(parse_lease("never").unwrap_err().ends_with("7d; use off for no limit"));
     }
 
     #[test]

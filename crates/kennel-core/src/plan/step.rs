@@ -136,18 +136,24 @@ impl PlanState {
         self.unwanted(spec).iter().any(|state| state.place == *place)
     }
 
+    /// Returns why an agent is not asked any more.
+    #[must_use]
+    pub fn skip_reason(&self) -> SkipReason {
+        match &self.ending {
+            Some(PlanEnding::AgentFailed { .. } | PlanEnding::TooFew { .. }) => SkipReason::Failed,
+            Some(PlanEnding::TimeOver) => SkipReason::TimeOver,
+            Some(PlanEnding::Cancelled { .. }) => SkipReason::Cancelled,
+            None => SkipReason::NotNeeded,
+        }
+    }
+
     /// Decides whether the plan failed, and skips the agents that will not be asked any more.
     fn settle(&mut self, spec: &PlanSpec) {
         if self.ending.is_none() {
             let failure = self.stages(spec).find_map(|stage| stage.failure());
             self.ending = failure;
         }
-        let why = match &self.ending {
-            Some(PlanEnding::AgentFailed { .. } | PlanEnding::TooFew { .. }) => SkipReason::Failed,
-            Some(PlanEnding::TimeOver) => SkipReason::TimeOver,
-            Some(PlanEnding::Cancelled { .. }) => SkipReason::Cancelled,
-            None => SkipReason::NotNeeded,
-        };
+        let why = self.skip_reason();
         let rest: Vec<AgentPath> = match (&self.ending, self.current(spec)) {
             (None, Some(stage)) => {
                 let rest = stage.agents.iter().filter(|(agent, _)| stage.is_rest(agent));

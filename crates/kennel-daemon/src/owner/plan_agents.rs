@@ -65,15 +65,16 @@ impl Owner {
 
     fn ask_agent(&mut self, id: &SessionId, place: AgentPath, ask: u32, prompt: &str) {
         let Some(run) = self.plans.get(id) else { return };
-        // After a cancel there is no session, and none will be created.
-        let refused = if run.record.state.is_unwanted(&run.record.spec, &place) {
-            Some("the plan was already cancelled")
+        // There is no session, and none will be created.
+        let state = &run.record.state;
+        let refused = if state.is_unwanted(&run.record.spec, &place) {
+            Some(state.skip_reason().to_string())
         } else if run.launch.is_none() {
-            Some("its environment was lost with the former daemon; resume the plan")
+            Some("its environment was lost with the former daemon; resume the plan".to_owned())
         } else {
             None
         };
-        if let Some(why) = refused.map(ToOwned::to_owned) {
+        if let Some(why) = refused {
             return self.plan_event(id, &PlanEvent::Refused { place, ask, why });
         }
         let Some(launch) = &run.launch else { return };

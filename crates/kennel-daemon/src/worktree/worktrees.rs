@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use kennel_core::{Event, Session, World};
+use kennel_core::{Event, FindError, Session, World};
 use kennel_types::api::WorktreeLosses;
 use kennel_types::{OwedKind, Phase, SessionId, WorktreeState, WorktreeView};
 use kennel_worktree::{CreatedWorktree, Git};
@@ -258,11 +258,14 @@ pub(crate) fn find(world: &World, reference: &str) -> Result<SessionWorktree, Ap
     let named = |it: &&SessionWorktree| it.view.path == reference || it.view.branch == reference;
     let mut matching: Vec<_> = all.iter().filter(|it| !is_id && named(it)).cloned().collect();
     if matching.is_empty() {
-        let id = world.find(reference)?;
-        matching = all.into_iter().filter(|it| it.session.is_same_session(id)).collect();
+        match world.find(reference) {
+            Ok(id) => matching.extend(all.into_iter().filter(|it| it.session.is_same_session(id))),
+            Err(FindError::NotFound { .. }) => {}
+            Err(ambiguous) => return Err(ambiguous.into()),
+        }
     }
     let one = matching.pop().ok_or_else(|| {
-        ApiError::not_found(format!("there is no worktree of {reference}"))
+        ApiError::not_found(format!("there is no worktree {reference:?}"))
             .hint("`kennel worktrees` lists all")
     })?;
     if !matching.is_empty() {

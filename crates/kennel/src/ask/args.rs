@@ -160,8 +160,8 @@ impl AgentSessionArgs {
         self.limits.fill(&mut spec);
         self.worktree.fill(&mut spec);
         let (name, cwd) = (spec.name.as_deref(), self.cwd.as_deref());
-        let ours = client_env::request(&self.env_file, &self.env, name, cwd);
-        Ok(CreateRequest { spec, ..ours.map_err(CommandError::setup)? })
+        let ours = client_env::request(&self.env_file, &self.env, name, cwd)?;
+        Ok(CreateRequest { spec, ..ours })
     }
 }
 

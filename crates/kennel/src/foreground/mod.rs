@@ -72,8 +72,8 @@ pub(crate) enum ForegroundEnd {
     KeeperLost,
     /// The detach keys were typed: the session keeps running.
     Detached,
-    /// This signal ended a viewer.
-    Signalled(i32),
+    /// A viewer ends with this exit code: a signal arrived, or its output is closed.
+    ViewerLeft(u8),
 }
 
 pub(crate) struct ForegroundSession<'a> {
@@ -196,20 +196,31 @@ impl<'a> ForegroundSession<'a> {
         }
         while let Some(event) = self.output.next() {
             match event {
-                OutputEvent::Closed(stream) => self.send(KeeperRequest::CloseOutput(stream)),
+                OutputEvent::Closed(stream, failed) => match self.role {
+                    ForegroundRole::Owner(_) => self.send(KeeperRequest::CloseOutput(stream)),
+                    ForegroundRole::Viewer if stream == 2 => {}
+                    ForegroundRole::Viewer => {
+                        let code = if failed { exit_code::INTERNAL } else { 0 };
+                        return Ok(Some(ForegroundEnd::ViewerLeft(code)));
+                    }
+                },
                 OutputEvent::Trouble(text) => self.print(&text),
                 OutputEvent::Done => {}
             }
         }
         self.check_timers();
         self.flush();
-        let typed = self.wait()?;
-        if typed { self.read_keys() } else { Ok(None) }
+        match self.wait()? {
+            (_, true) => Ok(Some(ForegroundEnd::ViewerLeft(0))),
+            (true, false) => self.read_keys(),
+            (false, false) => Ok(None),
+        }
     }
 
-    /// Waits for an event. Returns whether there is input.
-    fn wait(&self) -> io::Result<bool> {
-        let stdin = rustix::stdio::stdin();
+    /// Waits for an event. Returns whether there is input, and whether the reader of a viewer's
+    /// output is gone: a silent session would never let it notice.
+    fn wait(&self) -> io::Result<(bool, bool)> {
+        let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
         let mut to_keeper = PollFlags::IN;
         if !self.outbox.is_empty() {
             to_keeper |= PollFlags::OUT;
@@ -219,12 +230,14 @@ impl<'a> ForegroundSession<'a> {
             PollFd::new(&self.keeper, to_keeper),
             PollFd::new(&self.output, PollFlags::IN),
         ];
-        if self.input.as_ref().is_some_and(TypedInput::wants_more) {
-            fds.push(PollFd::new(&stdin, PollFlags::IN));
-        }
+        let reads = self.input.as_ref().is_some_and(TypedInput::wants_more);
+        fds.extend(reads.then(|| PollFd::new(&stdin, PollFlags::IN)));
+        let views = matches!(self.role, ForegroundRole::Viewer);
+        fds.extend(views.then(|| PollFd::new(&stdout, PollFlags::empty())));
         let timers = [self.stop_at, self.size_at, self.notice_at];
         poll(&mut fds, timers.into_iter().flatten().min())?;
-        Ok(fds.get(3).is_some_and(|stdin| !stdin.revents().is_empty()))
+        let ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
+        Ok((reads && ready(fds.get(3)), views && ready(fds.last())))
     }
 
     fn check_timers(&mut self) {
@@ -256,7 +269,9 @@ impl<'a> ForegroundSession<'a> {
             SignalEvent::Resized => self.send_size(),
             SignalEvent::Suspend => self.suspend()?,
             SignalEvent::End(signal) => match self.role {
-                ForegroundRole::Viewer => return Ok(Some(ForegroundEnd::Signalled(signal))),
+                ForegroundRole::Viewer => {
+                    return Ok(Some(ForegroundEnd::ViewerLeft(exit_code::of_signal(signal))));
+                }
                 ForegroundRole::Owner(_) => self.stop(signal),
             },
         }

@@ -31,8 +31,8 @@ pub(crate) enum OutputStart {
 
 #[derive(Debug)]
 pub(crate) enum OutputEvent {
-    /// This stream of ours is closed.
-    Closed(u8),
+    /// This stream of ours has no reader any more, or (`true`) a write to it has failed.
+    Closed(u8, bool),
     Trouble(String),
     Done,
 }
@@ -239,11 +239,12 @@ impl OutputThread {
         let to = if stream == 2 { rustix::stdio::stderr() } else { rustix::stdio::stdout() };
         if let Err(error) = write_all(to, bytes, &self.shared.written) {
             *closed = true;
-            if error.kind() != io::ErrorKind::BrokenPipe {
+            let failed = error.kind() != io::ErrorKind::BrokenPipe;
+            if failed {
                 let name = if stream == 2 { "standard error" } else { "standard output" };
                 self.send(OutputEvent::Trouble(format!("can't write to {name}: {error}")));
             }
-            self.send(OutputEvent::Closed(stream));
+            self.send(OutputEvent::Closed(stream, failed));
         }
     }
 }

@@ -77,7 +77,7 @@ struct PlanRunArgs {
 struct PlanOutputArgs {
     /// Write each answer to this folder as STAGE.AGENT.md, and the plan as
     /// plan.json
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "detach")]
     results: Option<PathBuf>,
     /// Print the plan as JSON when it has ended
     #[arg(long)]

@@ -24,8 +24,8 @@ pub(super) fn run(home: &HomeDir, args: &PlanRunArgs) -> Result<u8, CommandError
         return Ok(0);
     }
     check_results(args.output.results.as_deref())?;
-    let ours = client_env::request(&[], &[], None, args.cwd.as_deref());
-    let CreateRequest { env, cwd, umask, limits, .. } = ours.map_err(CommandError::setup)?;
+    let CreateRequest { env, cwd, umask, limits, .. } =
+        client_env::request(&[], &[], None, args.cwd.as_deref())?;
     let request = PlanRequest {
         spec,
         inputs,

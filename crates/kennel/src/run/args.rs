@@ -224,15 +224,15 @@ pub(crate) struct RetryArgs {
 }
 
 impl RetryArgs {
-    pub(crate) fn fill(&self, spec: &mut SessionSpec) -> anyhow::Result<()> {
+    pub(crate) fn fill(&self, spec: &mut SessionSpec) -> Result<(), CommandError> {
         if spec.tethered && self.restart != Restart::Never {
-            anyhow::bail!(
+            return Err(CommandError::usage(format!(
                 "--restart {} needs -d: a session in the foreground ends with this command",
                 self.restart
-            );
+            )));
         }
         if self.restart_unknown && self.restart == Restart::Never {
-            anyhow::bail!("--restart-unknown needs --restart on-failure");
+            return Err(CommandError::usage("--restart-unknown needs --restart on-failure"));
         }
         spec.key = self.key.clone();
         spec.restart = self.restart;

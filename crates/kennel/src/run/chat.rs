@@ -19,7 +19,7 @@ use crate::stopper::BY_CHAT;
 pub(crate) struct ChatArgs {
     /// Agent to start instead of a member: claude, codex, gemini, opencode, or
     /// the one in --description
-    #[arg(long, value_name = "AGENT", required_unless_present = "member")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Run in the background and print the id; use `kennel attach` to attach
     #[arg(short, long)]
@@ -53,6 +53,10 @@ pub(crate) fn chat(home: &HomeDir, args: &ChatArgs) -> Result<u8, CommandError> 
 }
 
 fn request(home: &HomeDir, args: &ChatArgs) -> Result<CreateRequest, CommandError> {
+    if args.agent.is_none() && args.member.is_none() {
+        return Err(CommandError::usage("no member or agent given")
+            .hint("use `kennel chat MEMBER` or `kennel chat --agent claude`"));
+    }
     let agent = AgentSpec {
         member: args.member.clone(),
         conversation_choice: args.conversation.choice(),

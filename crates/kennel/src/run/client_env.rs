@@ -6,12 +6,14 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use kennel_pen::{HOME_COOKIE, SESSION_COOKIE};
 use kennel_sys::resources::RESOURCES;
 use kennel_types::api::{CreateRequest, Environment, OsText};
 use rustix::fs::Mode;
 use rustix::process::Resource;
+
+use crate::command_prelude::*;
 
 const NAME: &str = "KENNEL_SESSION_NAME";
 
@@ -33,10 +35,11 @@ pub(crate) fn request(
     given: &[OsString],
     name: Option<&str>,
     cwd: Option<&Path>,
-) -> anyhow::Result<CreateRequest> {
+) -> Result<CreateRequest, CommandError> {
+    let usage = |error| CommandError::new(exit_code::USAGE, error);
     Ok(CreateRequest {
-        env: environment(files, given, name)?,
-        cwd: folder(cwd)?.as_os_str().into(),
+        env: environment(files, given, name).map_err(usage)?,
+        cwd: folder(cwd).map_err(CommandError::setup)?.as_os_str().into(),
         umask: umask(),
         limits: limits(),
         ..CreateRequest::default()

@@ -68,7 +68,7 @@ fn has_reached(until: Until, session: &SessionView) -> bool {
 }
 
 impl PendingLaunch {
-    pub(super) fn new(home: &HomeDir, args: &RunArgs) -> anyhow::Result<Self> {
+    pub(super) fn new(home: &HomeDir, args: &RunArgs) -> Result<Self, CommandError> {
         let (name, cwd) = (args.name.as_deref(), args.cwd.as_deref());
         let ours = client_env::request(&args.env_file, &args.env, name, cwd)?;
         let terminal = wants_terminal(args);

@@ -75,7 +75,7 @@ pub(super) fn follow(
             drop(raw);
             report(settled)
         }
-        ForegroundEnd::KeeperLost | ForegroundEnd::Signalled(_) => {
+        ForegroundEnd::KeeperLost | ForegroundEnd::ViewerLeft(_) => {
             output.finish(signals, shown);
             // This may take a while; the restored terminal lets the user interrupt it.
             drop(raw);

@@ -28,7 +28,7 @@ pub(crate) use create::{asked_by, parent};
 pub(crate) fn run(home: &HomeDir, args: &RunArgs) -> Result<u8, CommandError> {
     ready::check(args.ready.wait_ready, args.detach)?;
     ready::require_check(args.ready.wait_ready, &args.ready.ready)?;
-    let launch = PendingLaunch::new(home, args).map_err(CommandError::setup)?;
+    let launch = PendingLaunch::new(home, args)?;
     let daemon = DaemonClient::connect(home, StartDaemon::IfNeeded)?;
     let (detach, wait_ready) = (args.detach, args.ready.wait_ready);
     let mode = RunMode { detach, wait_ready, detach_keys: &args.detach_keys };

@@ -75,7 +75,7 @@ pub(crate) fn attach(daemon: &DaemonClient, args: &AttachArgs) -> Result<u8, Com
     foreground_session.redraw();
     let (end, output, raw) = foreground_session.run()?;
     match end {
-        left @ (ForegroundEnd::Detached | ForegroundEnd::Signalled(_)) => {
+        left @ (ForegroundEnd::Detached | ForegroundEnd::ViewerLeft(_)) => {
             output.leave();
             drop(raw);
             // The cursor may be in the agent's screen, or behind the ^C that the terminal echoed.
@@ -83,10 +83,7 @@ pub(crate) fn attach(daemon: &DaemonClient, args: &AttachArgs) -> Result<u8, Com
                 start_line(false);
             }
             print_message(&format!("detached from {}, which keeps running", label(&session)));
-            Ok(match left {
-                ForegroundEnd::Signalled(signal) => exit_code::of_signal(signal),
-                _ => 0,
-            })
+            Ok(if let ForegroundEnd::ViewerLeft(code) = left { code } else { 0 })
         }
         ForegroundEnd::Gone(_) | ForegroundEnd::KeeperLost | ForegroundEnd::StillAlive(_) => {
             output.finish(&signals, shown);

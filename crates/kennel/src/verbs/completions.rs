@@ -22,6 +22,7 @@ const BASH_TAIL: &str = include_str!("completions/tail.bash");
 const ZSH: &str = include_str!("completions/sessions.zsh");
 
 #[derive(Debug, Args)]
+#[command(override_usage = "kennel completions [OPTIONS] <SHELL>")]
 #[command(after_help = "\
 bash:
   kennel completions bash > ~/.local/share/bash-completion/completions/kennel

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use kennel_pen::ProcessIdentity;
 use kennel_types::api::{InspectView, ProcessView};
 use kennel_types::{
     KeptItem, Owed, OwedKind, Phase, Readiness, ReadyState, RelaunchState, Restart, SessionSpec,
@@ -199,7 +198,7 @@ fn launches(page: &mut Page, view: &InspectView) {
 
 fn processes(page: &mut Page, view: &InspectView) {
     page.section("Processes");
-    page.entry("agent", agent(view.launch.identity.as_deref()));
+    page.entry("agent", view.session.pid.map_or("-".to_owned(), |pid| format!("pid {pid}")));
     if view.session.started_by == StartedBy::User {
         page.entry("pen", "none: its child processes are not contained");
     } else {
@@ -225,12 +224,6 @@ fn pen(page: &mut Page, view: &InspectView) {
         page.entry("memory", size(usage.memory_bytes));
         page.entry("count", usage.processes.to_string());
     }
-}
-
-fn agent(identity: Option<&str>) -> String {
-    let known =
-        identity.and_then(ProcessIdentity::parse).map(|identity| format!("pid {}", identity.pid));
-    known.unwrap_or_else(|| sanitize(identity.unwrap_or("-")))
 }
 
 fn tree(members: &[ProcessView]) -> Vec<String> {

@@ -68,7 +68,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn outside() -> CommandError {
-    CommandError::because(exit_code::SETUP, "not inside a session: KENNEL_SESSION is not set").hint(
+    CommandError::usage("not inside a session: KENNEL_SESSION is not set").hint(
         "reports work in sessions of `kennel run`, and after `eval \"$(kennel adopt --env $$)\"`",
     )
 }

@@ -6,6 +6,7 @@ use crate::command_prelude::*;
 
 #[derive(Debug, Args)]
 #[command(after_help = exit_code::SHORT_HELP)]
+#[command(override_usage = "kennel signal [OPTIONS] <SESSION> <SIGNAL>")]
 pub(crate) struct SignalArgs {
     /// Signal to send, as an option
     #[arg(short = 's', long = "signal", value_name = "SIGNAL", value_parser = parse)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal};
+use kennel_testing::{Pen, Running, Scene, Who, eventually, everywhere, signal, skip};
 use serde_json::Value;
 
 use crate::crash_case::Victims;
@@ -66,6 +66,22 @@ fn the_json_of_a_session_has_the_stable_fields() {
     assert_eq!(kinds, ["reserved", "launching", "starting", "running"]);
     let people = scene.call_ok(&["inspect", "x"]);
     assert!(people.contains(&id) && people.contains("subtree"), "{people}");
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}
+
+/// Inside of its namespace, the agent has another pid.
+#[test]
+fn inspect_and_ps_show_the_same_pid_of_a_pid_namespace() {
+    let Some(scene) = scene() else { return };
+    let args = ["run", "-d", "--pen", "pidns", "--name", "x", "--", "sleep", "60"];
+    let started = scene.call(&args);
+    if started.code == 203 {
+        return skip("a pid namespace", &started.stderr);
+    }
+    let line = format!("agent       pid {}\n", scene.session("x")["pid"]);
+    let page = scene.call_ok(&["inspect", "x"]);
+    assert!(page.contains(&line), "{line} is not in {page}");
     scene.call_ok(&["stop", "x"]);
     scene.stop_daemon();
 }

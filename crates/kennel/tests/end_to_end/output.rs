@@ -90,6 +90,33 @@ fn a_stuck_or_killed_follower_does_not_affect_others() {
     scene.stop_daemon();
 }
 
+/// A session belongs to its own client, not to those that watch it.
+#[test]
+fn a_viewer_that_loses_its_output_leaves_the_session_running() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let script = "while :; do echo x; echo y >&2; sleep 0.05; done";
+    let id = scene.launch_command(&["--name", "x"], &["/bin/sh", "-c", script]);
+    for flags in [&["attach", "x"][..], &["attach", "--read-only", "x"]] {
+        let mut attach = scene.kennel(flags);
+        attach.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut attached = attach.spawn().expect("it starts");
+        attached.stdout.take().expect("piped").read_exact(&mut [0]).expect("output");
+        assert_eq!(attached.wait().expect("our child").code(), Some(0), "{flags:?}");
+    }
+    let mut attach = scene.kennel(&["attach", "x"]);
+    attach.stdout(fs::File::create("/dev/full").expect("a device"));
+    let failed = attach.stdin(Stdio::null()).stderr(Stdio::piped()).output().expect("it starts");
+    let text = String::from_utf8_lossy(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(207), "{text}");
+    assert!(text.contains("can't write to standard output: No space left"), "{text}");
+    assert!(text.contains("detached from x, which keeps running"), "{text}");
+    let written = scene.output(&id).len();
+    eventually("it keeps writing", || scene.output(&id).len() > written + 10);
+    assert_eq!(scene.session(&id)["phase"], "running");
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}
+
 everywhere! {
     /// O3
     fn a_follower_loses_nothing_over_a_restart_of_the_daemon(scene: Scene) {

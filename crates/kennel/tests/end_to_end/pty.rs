@@ -219,6 +219,23 @@ fn a_read_only_client_changes_nothing() {
     scene.stop_daemon();
 }
 
+/// The session writes nothing that would fail.
+#[test]
+fn a_viewer_of_a_silent_terminal_notices_that_its_reader_is_gone() {
+    let Some(scene) = Scene::new(Who::Other, Pen::Subtree) else { return };
+    let id = launch(&scene, &["/bin/sh", "-c", "echo up; while :; do sleep 1; done"]);
+    eventually("it is up", || scene.output(&id).contains("up"));
+    let mut attach = scene.kennel(&["attach", "--read-only", "x"]);
+    attach.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = attach.spawn().expect("it starts");
+    drop(child.stdout.take());
+    eventually("it has ended", || child.try_wait().expect("our child").is_some());
+    assert_eq!(code(child), 0);
+    assert_eq!(scene.session(&id)["phase"], "running");
+    scene.call_ok(&["stop", "x"]);
+    scene.stop_daemon();
+}
+
 everywhere! {
     /// It ignores TERM, but not a hang-up of its terminal.
     fn an_interactive_shell_is_stopped_long_before_its_grace_is_over(scene: Scene) {

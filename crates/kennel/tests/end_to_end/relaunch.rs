@@ -264,7 +264,7 @@ fn a_failure_is_retried_as_often_as_allowed_with_growing_pauses() {
     scene.call_ok(&["prune"]);
     assert_eq!(scene.sessions(), Vec::<Value>::new());
     let cancel_on_disconnect = scene.run(&["--restart", "on-failure"], &["exit", "0"]);
-    assert_eq!(cancel_on_disconnect.code, 202, "{cancel_on_disconnect:?}");
+    assert_eq!(cancel_on_disconnect.code, 201, "{cancel_on_disconnect:?}");
     scene.stop_daemon();
 }
 

@@ -133,7 +133,7 @@ everywhere! {
         assert_eq!(refused.code, 202, "{refused:?}");
         assert!(refused.stderr.contains("KENNEL_TOKEN"), "{refused:?}");
         let outside = scene.call(&["report", "busy"]);
-        assert_eq!(outside.code, 202, "{outside:?}");
+        assert_eq!(outside.code, 201, "{outside:?}");
         assert!(outside.stderr.contains("not inside a session"), "{outside:?}");
         let unknown = claim(&scene, "0000nosuch", &token(&scene, &other), &["busy"]);
         assert!(unknown.stderr.contains("there is no session"), "{unknown:?}");

@@ -54,6 +54,7 @@ fn refusals_of_the_command_line() {
             &["resume", "-d", "--wait-ready", "x"],
             &["answer", "x"],
             &["ask"],
+            &["chat"],
             &["ask", "--agent", "claude", "two", "prompts"],
             &["ask", "--model", "opus", "anna", "hello"],
             &["send", "x", "two", "texts"],
@@ -63,6 +64,8 @@ fn refusals_of_the_command_line() {
             &["config", "check"],
             &["daemon", "start", "--listen", "0.0.0.0:0"],
             &["plan", "run", "/no/such/file"],
+            &["plan", "run", "-d", "--results", "results", "review.toml"],
+            &["plan", "resume", "-d", "--results", "results", "review"],
             &["member", "add", "bert", "--agent", "claude", "--cwd", "/no/such/folder"],
         ],
     );
