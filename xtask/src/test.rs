@@ -50,9 +50,7 @@ fn run_all(scope: Scope) -> anyhow::Result<()> {
     steps.run("programs", needs::provide)?;
     steps.run("format", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
     steps.run("lints and build, with packages in parallel", || {
-        // Everything is compiled once here, which takes less time without the files for later builds.
-        let build = || run(build_command().env("CARGO_INCREMENTAL", "0"));
-        concurrently(build, || packages::install(&skips))
+        concurrently(|| run(&mut build_command()), || packages::install(&skips))
     })?;
     let before = leftovers::find();
     steps.run("tests", || run_tests(&skips, scope, None))?;
