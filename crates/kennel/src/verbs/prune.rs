@@ -43,7 +43,7 @@ pub(crate) fn prune(daemon: &DaemonClient, args: &PruneArgs) -> Result<u8, Comma
     if !answer.with_keys.is_empty() {
         let left = counted(answer.with_keys.len(), "session");
         print_message(&format!(
-            "kept {left} that belong to a plan, or whose idempotency key is still valid (daemon.key_retention); `kennel rm` removes them"
+            "kept {left} of a plan, or with a valid idempotency key (daemon.key_retention); `kennel rm` removes them"
         ));
     }
     Ok(0)
