@@ -1,9 +1,9 @@
 //! Slices of the suite: the combinations that rotate from commit to commit.
 //!
 //! Some scenarios repeat in many combinations: [`everywhere!`](crate::everywhere) has four
-//! environments, the crash walk has six sets of victims in two kinds of pen, as two users, and two of
-//! the real agents are slow. `cargo xtask test` runs every scenario, but only in the combinations of
-//! one slice, which it passes in `KENNEL_TEST_SLICE`. Without that variable all combinations run.
+//! environments, the crash walk has six sets of victims in two kinds of pen, as two users, and
+//! there are four real agents. `cargo xtask test` runs every scenario, but only in the combinations
+//! of one slice, which it passes in `KENNEL_TEST_SLICE`. Without that variable all combinations run.
 
 use crate::delegated::may_make_cgroups;
 use crate::look::is_root;
