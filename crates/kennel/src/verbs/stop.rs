@@ -104,7 +104,7 @@ fn stop_all(
     for session in sessions {
         match ask(daemon, &session, request) {
             Ok(sent) => asked.push(PendingStop { session, sent, retry: DaemonRetry::new() }),
-            Err(error) => worst = worst.max(report(error.into())),
+            Err(error) => worst = worst.max(report(error)),
         }
     }
     while !asked.is_empty() {
@@ -148,8 +148,12 @@ fn notice(daemon: &DaemonClient, name: &str, request: &StopRequest) {
     }
 }
 
-fn ask(daemon: &DaemonClient, session: &str, request: &StopRequest) -> Result<Sent, RequestError> {
-    daemon.send("POST", &session_path(session, "/stop"), Some(request), Timeout::None)
+/// Requests a stop. If the daemon goes away before it has the request, the next one gets it.
+fn ask(daemon: &DaemonClient, session: &str, request: &StopRequest) -> Result<Sent, CommandError> {
+    let path = session_path(session, "/stop");
+    daemon.repeat_if(RequestError::is_gone, |client| {
+        client.send("POST", &path, Some(request), Timeout::None)
+    })
 }
 
 /// Stops a session without output, unless it is still alive.
@@ -182,7 +186,7 @@ fn settle(
             daemon.retry(&mut retry, error)?;
             let again = ask(daemon, &session, request);
             let again = again.map(|sent| waiting.push(PendingStop { session, sent, retry }));
-            Ok(again.map_or_else(|error| report(error.into()), |()| 0))
+            Ok(again.map_or_else(report, |()| 0))
         }
         Err(error) => Ok(report(error.into())),
     }
