@@ -54,10 +54,12 @@ fn run_all(scope: Scope) -> anyhow::Result<()> {
     })?;
     let before = leftovers::find();
     steps.run("tests", || run_tests(&skips, scope, None))?;
-    steps.run("Python and TypeScript clients", || {
-        concurrently(|| sdk_python::check(&skips), || sdk_typescript::check(&skips))
+    // The checks of the clients have one thread each, and leave time for the browser.
+    steps.run("dashboard, Python and TypeScript clients", || {
+        let clients =
+            || concurrently(|| sdk_python::check(&skips), || sdk_typescript::check(&skips));
+        concurrently(|| web::check(&skips, scope), clients)
     })?;
-    steps.run("dashboard", || web::check(&skips, scope))?;
     steps.run("torture, with docs and doctests in parallel", || {
         concurrently(
             || torture_for(scope),

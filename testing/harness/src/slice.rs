@@ -42,6 +42,13 @@ pub fn runs_here(scenario: &str, who: Who, pen: Pen) -> bool {
     })
 }
 
+/// Returns whether this run includes the tests of a real agent: a slice has a fast and a slow one.
+#[must_use]
+pub fn includes_agent(name: &str) -> bool {
+    let is_even = ["claude", "gemini"].contains(&name);
+    test_slice().is_none_or(|slice| (slice % 2 == 0) == is_even)
+}
+
 /// Returns the environment in which every scenario runs in every slice.
 fn main_environment(is_root: bool, has_cgroups: bool) -> (Who, Pen) {
     let who = if is_root { Who::Root } else { Who::Other };

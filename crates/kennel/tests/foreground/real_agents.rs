@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kennel_testing::{
-    Ended, Pen, Process, Running, Scene, Who, eventually, installed_agent, signal,
+    Ended, Pen, Process, Running, Scene, Who, eventually, includes_agent, installed_agent, signal,
 };
 use mock_llm::{Cli, Server};
 use rustix::process::{Pid, getsid};
@@ -126,6 +126,9 @@ impl AgentRun {
     /// Starts the CLI and waits until its strays run. Returns `None` with a message if that is
     /// impossible here.
     fn start(case: Case, then: Then) -> Option<Self> {
+        if !includes_agent(case.cli.name()) {
+            return None;
+        }
         let program = installed_agent(case.cli.name())?;
         let scene = Scene::new(case.who, case.pen)?;
         let mark = unique_mark();

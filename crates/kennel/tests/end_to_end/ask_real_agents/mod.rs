@@ -10,7 +10,7 @@ mod scenarios;
 mod setup;
 mod walkthrough;
 
-use kennel_testing::{Pen, Who, test_slice};
+use kennel_testing::{Pen, Who, includes_agent};
 use mock_llm::Cli;
 
 use setup::RealAgentScene;
@@ -27,12 +27,6 @@ fn run_scenarios(cli: Cli, who: Who, pen: Pen, scenarios: &[Scenario]) {
     agent_scene.close();
 }
 
-/// Returns whether this run includes the tests of an agent.
-fn is_included(cli: Cli) -> bool {
-    let is_even = matches!(cli, Cli::Claude | Cli::Gemini);
-    test_slice().is_none_or(|slice| (slice % 2 == 0) == is_even)
-}
-
 /// The tests of an agent, with the scenarios of each.
 macro_rules! agent {
     ($name:ident: $cli:ident as $who:ident in $pen:ident; $($test:ident: $($scenario:ident),+;)+) => {
@@ -42,7 +36,7 @@ macro_rules! agent {
             $(
                 #[test]
                 fn $test() {
-                    if is_included(Cli::$cli) {
+                    if includes_agent(Cli::$cli.name()) {
                         let scenarios: &[Scenario] = &[$(RealAgentScene::$scenario),+];
                         run_scenarios(Cli::$cli, Who::$who, Pen::$pen, scenarios);
                     }
