@@ -85,6 +85,8 @@ impl YardServer {
     pub(super) fn take(config: YardConfig) -> io::Result<Option<Self>> {
         let YardConfig { home, home_id, resumed } = config;
         rustix::thread::set_name(c"kennel-yard")?;
+        // The program before this one may have been about to end orphans.
+        let orphans_since = resumed.as_ref().map(|_| Instant::now());
         let resumed = match resumed {
             Some(resumed) => resumed,
             None => {
@@ -129,7 +131,7 @@ impl YardServer {
             keepers: keepers.into_iter().collect(),
             clients: Vec::new(),
             orphans: None,
-            orphans_since: None,
+            orphans_since,
             exited: Vec::new(),
             store,
         }))

@@ -25,6 +25,23 @@ fn journal(scene: &Scene, id: &str) -> Journal {
     Journal::read(&scene.session_folder(id))
 }
 
+/// The yard runs the new program, too, which does not know what the old one was about to end.
+#[test]
+fn orphans_are_ended_even_if_the_yard_is_replaced_meanwhile() {
+    let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+    let id = scene.launch_ready(&["--linger", "1h"], &["ignore-term-exit"]);
+    faults.arm("yard.reaped");
+    signal(scene.keeper().expect("a keeper"), "KILL");
+    faults.wait_reached("yard.reaped", Duration::from_secs(20)).expect("the yard is held");
+    let restart = Running::start(scene.kennel(&["daemon", "restart"]));
+    eventually("the former daemon has exited", || scene.daemon().is_none());
+    faults.disarm("yard.reaped");
+    assert_eq!(restart.wait().code, 0);
+    let session = scene.wait_phase(&id, "cleaned");
+    assert_eq!(scene.processes(), [], "{session:#}");
+    scene.stop_daemon();
+}
+
 everywhere! {
     /// S3
     fn an_end_without_a_daemon_is_reported_by_the_next_one(scene: Scene) {
