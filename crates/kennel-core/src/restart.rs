@@ -88,7 +88,7 @@ pub enum NoRestartReason {
     Exhausted,
 }
 
-/// Returns the pause before the next launch, or why there is none.
+/// Returns the pause before the next launch, or why the session is not launched again.
 pub fn decide(facts: &RestartFacts<'_>) -> Result<Duration, NoRestartReason> {
     let Restart::OnFailure { most } = facts.policy else { return Err(NoRestartReason::NoPolicy) };
     if facts.called_off {

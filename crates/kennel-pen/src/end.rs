@@ -5,7 +5,7 @@
 //!        ^              | no
 //!        |              v
 //!   wait for an exit <- round: cgroup.kill; then, for processes that left the cgroup
-//!   (or a short time)          or if there is none, every descendant
+//!   (or a short time)          or in a pen without a cgroup, KILL to every descendant
 //! ```
 //! One round is not enough: a process may fork while it is being looked for, and even
 //! `cgroup.kill` has been seen to miss a process that keeps forking and exiting.

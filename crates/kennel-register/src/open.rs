@@ -31,7 +31,7 @@ const ALL_FILES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 #[derive(Debug)]
 pub(crate) struct OpenDatabase {
-    /// The writing connection, or why there is none.
+    /// The writing connection, or why it could not be opened.
     pub(crate) database: Result<Database, WriteError>,
     pub(crate) contents: RegisterContents,
 }

@@ -56,7 +56,7 @@ pub(crate) type OnCommit = Box<dyn Fn(CommitReport) + Send>;
 pub(crate) struct RegisterWriter {
     pub(crate) path: PathBuf,
     pub(crate) home_id: String,
-    /// The writing connection, or why there is none.
+    /// The writing connection, or why it could not be opened.
     pub(crate) database: Result<Database, WriteError>,
     pub(crate) commands: Receiver<WriterCommand>,
     /// Sessions whose end is not recorded yet; the WAL has space reserved for them.

@@ -52,7 +52,7 @@ impl Site {
         }
     }
 
-    /// Returns the file at a path, which begins with a slash, or `None` if there is none.
+    /// Returns the file at a path, which begins with a slash.
     ///
     /// # Errors
     /// The file exists but can't be read.

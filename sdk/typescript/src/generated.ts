@@ -175,7 +175,7 @@ export type AskRequest = {
   retries?: number | null | undefined;
   /** The time within which retries may start. The default is ten minutes; 0 means no limit. */
   retry_within_ms?: number | null | undefined;
-  /** The timeout of an attempt, not counting time that the machine sleeps. The default is none. */
+  /** The timeout of an attempt, not counting time that the machine sleeps. Unlimited by default. */
   timeout_ms?: number | null | undefined;
   /** The maximum number of turns. The default is the agent's own choice. */
   turns?: number | null | undefined;

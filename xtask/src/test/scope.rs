@@ -7,7 +7,7 @@ use crate::cargo::workspace;
 
 /// The number of slices. Together they contain every combination: twelve of victims and pens in the
 /// crash walk, times one point in twelve that is walked as another user; four environments; two
-/// sizes of screen.
+/// sizes of screen; two pairs of real agents.
 const SLICES: usize = 144;
 
 /// The arguments of `cargo xtask test`.

@@ -34,7 +34,7 @@ pub(super) fn check(skips: &Skips, scope: Scope) -> anyhow::Result<()> {
         .env("KENNEL_FAKE_AGENT", programs.join("fake-agent")))
 }
 
-/// Returns the browser for the tests; installs one if there is none.
+/// Returns the browser for the tests; installs one if it finds none.
 pub(super) fn browser() -> anyhow::Result<PathBuf> {
     browser::for_tests()
 }

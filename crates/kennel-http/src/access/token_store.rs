@@ -106,7 +106,7 @@ impl TokenStore {
         Ok(self.read()?.entries().to_vec())
     }
 
-    /// Returns the main token, and creates it if there is none.
+    /// Returns the main token. Creates it if it does not exist yet.
     pub(super) fn main(&self) -> Result<IssuedToken, TokenStoreError> {
         let _guard = lock(&self.write_lock);
         let table = self.read()?;

@@ -6,7 +6,7 @@
 //! ```
 //! A message may end in the middle of an event. A page can't set `Last-Event-ID`, so it sends the id in the query, as
 //! `last_event_id`. It also can't see why a WebSocket was refused, so the error is an event, `refused`, with the problem
-//! document, or with only the status if there is none.
+//! document, or with only the status if the response has no such document.
 
 use std::io;
 use std::time::Duration;

@@ -31,7 +31,7 @@ pub enum YardRequest {
         /// Return those whose names follow this one.
         after: String,
     },
-    /// From any client: start a daemon if there is none.
+    /// From any client: start a daemon if none runs.
     Start,
     /// From any client: return the state.
     Status,

@@ -77,7 +77,7 @@ pub struct AskRequest {
     /// The idempotency key: two requests with the same key are one prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The timeout of an attempt, not counting time that the machine sleeps. The default is none.
+    /// The timeout of an attempt, not counting time that the machine sleeps. Unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// The time between TERM and KILL in a stop.

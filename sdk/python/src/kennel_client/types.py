@@ -175,7 +175,7 @@ class AskRequest(_AskRequestRequired, total=False):
     retry_within_ms: int | None
     """The time within which retries may start. The default is ten minutes; 0 means no limit."""
     timeout_ms: int | None
-    """The timeout of an attempt, not counting time that the machine sleeps. The default is none."""
+    """The timeout of an attempt, not counting time that the machine sleeps. Unlimited by default."""
     turns: int | None
     """The maximum number of turns. The default is the agent's own choice."""
     umask: int

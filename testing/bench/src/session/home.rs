@@ -87,7 +87,7 @@ impl BenchHome {
     }
 
     /// Asks the yard for the pids of its daemon and its keepers. With `start` it starts a daemon if
-    /// there is none.
+    /// none runs.
     pub(crate) fn ask_yard(&self, start: bool) -> Result<(Option<i32>, Vec<i32>)> {
         let yard = YardClient::connect(&self.folder).context("the yard does not listen")?;
         let request = if start { YardRequest::Start } else { YardRequest::Status };
