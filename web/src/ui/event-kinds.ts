@@ -34,7 +34,6 @@ const KINDS: Record<string, [string, Tone]> = {
   launch_failed: ["Launch failed", "bad"],
   report_refused: ["Status report refused", "warn"],
   left_behind: ["Ending leftover processes", "warn"],
-  orphan_ended: ["Orphan process ended", "warn"],
   rejoined: ["Client reconnected", "quiet"],
   removed: ["Removed", "quiet"],
   daemon_started: ["Daemon started", "good"],

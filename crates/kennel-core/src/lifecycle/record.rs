@@ -27,6 +27,13 @@ impl Session {
         }
     }
 
+    /// Returns whether another record follows the one that is being written.
+    #[must_use]
+    pub fn is_record_outdated(&self) -> bool {
+        matches!(self.underway.writing, Writing::UnderWay { phase, outdated }
+            if outdated || (phase < self.phase && self.phase == Phase::Cleaned))
+    }
+
     /// Returns only the effect of [`Session::note`].
     pub(super) fn noted(&self) -> Vec<Effect> {
         let mut effects = Vec::new();
@@ -36,12 +43,13 @@ impl Session {
 
     /// Notes that a durable record was written. Returns the phase in it, if one was expected.
     pub(super) fn settle_record(&mut self, effects: &mut Vec<Effect>) -> Option<Phase> {
+        let follows = self.is_record_outdated();
         let Writing::UnderWay { phase, outdated } = self.underway.writing else { return None };
         self.underway.writing = Writing::Settled;
-        if outdated {
-            self.record_durably(effects);
-        } else if phase < self.phase && self.phase == Phase::Cleaned {
-            self.note(effects);
+        match outdated {
+            true => self.record_durably(effects),
+            false if follows => self.note(effects),
+            false => {}
         }
         Some(phase)
     }

@@ -69,7 +69,6 @@ pub(crate) struct DaemonMetrics {
     ended: LabelledCounters,
     pub(crate) reaped: Counter,
     pub(crate) keepers_lost: Counter,
-    pub(crate) orphans_ended: Counter,
     pub(crate) strays_found: Counter,
     pub(crate) strays_ended: Counter,
     pub(crate) reports_taken: Counter,
@@ -128,7 +127,6 @@ impl Default for DaemonMetrics {
         let ended = "Launches that are over, by reason";
         let reaped = "Launches seen to be gone: all ended ones except forgotten ones";
         let lost = "Keepers that died or did not answer before their launch was over";
-        let orphans = "Processes that became children of the yard when their keeper or the daemon died, and were ended";
         let found =
             "Strays found before an attempt to end them; one that survives counts again next time";
         let refused = "Reports that were refused, by code; `spent` ones came too late";
@@ -146,7 +144,6 @@ impl Default for DaemonMetrics {
             ended: out.count_by("reason", REASONS, "launches_ended", ended),
             reaped: out.count("launches_reaped", reaped),
             keepers_lost: out.count("keepers_lost", lost),
-            orphans_ended: out.count("orphans_ended", orphans),
             strays_found: out.count("strays_found", found),
             strays_ended: out.count("strays_ended", "Strays that were ended and seen to be gone"),
             reports_taken: out.count("reports_taken", "Accepted reports of agents"),

@@ -234,14 +234,6 @@ impl Owner {
                 }
             }
             YardReport::KeeperEnded { pid, how, left } => self.keeper_ended(pid, &how, left),
-            YardReport::Ended { pid, name } => {
-                self.metrics.orphans_ended.inc();
-                self.note(
-                    None,
-                    "orphan_ended",
-                    format!("the yard ended pid {pid} ({name}), an orphan of a keeper"),
-                );
-            }
             // These are answers to requests from before the owner began.
             YardReport::Kept { .. } | YardReport::KeptAll => {}
             YardReport::Status { keepers, .. } => self.keepers.listed(keepers),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kennel_core::Session;
-use kennel_register::SessionTimes;
+use kennel_register::{NewEvent, SessionTimes};
 use kennel_types::SessionId;
 use rustix::fd::OwnedFd;
 use tokio::sync::watch;
@@ -133,6 +133,8 @@ pub(super) struct Runtime {
     pub(super) ended_ms: Option<u64>,
     pub(super) trouble: Vec<String>,
     pub(super) unsaved: bool,
+    /// Events that wait for the next record.
+    pub(super) unsaved_events: Vec<NewEvent>,
     pub(super) removing: bool,
     /// The process of an adopted session, while it exists.
     pub(super) followed: Option<Followed>,

@@ -40,9 +40,11 @@ impl SaveRetry {
 impl Owner {
     /// Records a session as it is now, with the events that led to it.
     pub(super) fn save(&mut self, id: &SessionId, events: Vec<NewEvent>, durable: bool) {
-        let (Some(session), Some(runtime)) = (self.world.get(id), self.launches.get(id)) else {
+        let (Some(session), Some(runtime)) = (self.world.get(id), self.launches.get_mut(id)) else {
             return;
         };
+        let mut all_events = std::mem::take(&mut runtime.unsaved_events);
+        all_events.extend(events);
         let ended = session.has_ended();
         if durable {
             point(if ended { "daemon.record.outcome" } else { "daemon.record.intent" });
@@ -53,7 +55,7 @@ impl Owner {
         // Most records that need not be durable are soon replaced: that they are written is not
         // reported.
         let is_news = durable || runtime.unsaved;
-        self.register.save_then(stored, events, durability, move |result| {
+        self.register.save_then(stored, all_events, durability, move |result| {
             if durable {
                 point(if ended {
                     "daemon.record.outcome_saved"

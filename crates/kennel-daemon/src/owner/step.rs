@@ -70,9 +70,7 @@ impl Owner {
         for (id, before) in &watched {
             self.decide_next(id, *before);
         }
-        for event in news.into_values().flatten() {
-            self.register.log(event);
-        }
+        self.log_rest(news);
         for (id, _) in watched {
             self.answer_waiters(&id, Some(event));
         }
@@ -84,8 +82,18 @@ impl Owner {
         let session = event.session.clone();
         let mut news: NewEvents = session.map(|id| (id, vec![event])).into_iter().collect();
         self.carry_out_all(effects, &mut news);
-        for event in news.into_values().flatten() {
-            self.register.log(event);
+        self.log_rest(news);
+    }
+
+    /// Logs the events that no record has taken. Those of a record that follows wait for it:
+    /// otherwise a new daemon could find the event without the record, and would log it again.
+    fn log_rest(&mut self, news: NewEvents) {
+        for (id, events) in news {
+            let waits = self.world.get(&id).is_some_and(Session::is_record_outdated);
+            match self.launches.get_mut(&id) {
+                Some(runtime) if waits => runtime.unsaved_events.extend(events),
+                _ => events.into_iter().for_each(|event| self.register.log(event)),
+            }
         }
     }
 

@@ -59,12 +59,6 @@ pub enum YardReport {
         /// Descriptions of the processes that could not be ended.
         left: Vec<String>,
     },
-    /// A process was reparented to the yard and was ended.
-    Ended {
-        pid: i32,
-        /// Its program.
-        name: String,
-    },
     /// A stored descriptor, sent with this report.
     Kept { name: String },
     /// The end of an answer to [`YardRequest::Kept`].

@@ -3,9 +3,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use kennel_testing::{Ended, Pen, Scene, SmallDisk, Who, eventually, signal};
+use kennel_testing::{Ended, Pen, Running, Scene, SmallDisk, Who, eventually, signal};
 use rustix::fs::FlockOperation;
+use serde_json::Value;
+
+use crate::launch_and_cancel::scene_with_points;
+
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn register(scene: &Scene) -> PathBuf {
     scene.kennel_home().join("register.db")
@@ -88,6 +94,49 @@ fn a_locked_register_is_refused_with_the_reason() {
     assert_refused(&scene, "lock");
     drop(file);
     assert_eq!(scene.run(&[], &["exit", "4"]).code, 4);
+    scene.stop_daemon();
+}
+
+/// The daemon dies after it has cleaned up a session and before that is on record, so that the next
+/// daemon cleans up again.
+#[test]
+fn a_repeated_cleanup_is_logged_once() {
+    let Some((scene, faults)) = scene_with_points(Who::Other, Pen::Subtree) else { return };
+    let id = scene.launch_ready(&[], &["sleep"]);
+    let other = scene.launch_ready(&[], &["sleep"]);
+    let events = |session: &str, kind: &str| {
+        let text = scene.call_ok(&["events", "--json"]);
+        let events = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        events.filter(|event| event["session"] == session && event["kind"] == kind).count()
+    };
+    faults.arm("daemon.record.outcome_saved");
+    let stops = [&id, &other].map(|id| {
+        let stop = Running::start(scene.kennel(&["stop", id]));
+        scene.wait_phase(id, "cleaned");
+        stop
+    });
+    // The owner stops, so that it does not see that the outcomes are saved.
+    faults.arm("daemon.record.intent");
+    let run = Running::start(scene.kennel(&["run", "-d", "true"]));
+    faults.wait_reached("daemon.record.intent", TIMEOUT).expect("a session is about to be saved");
+    faults.disarm("daemon.record.outcome_saved");
+    // The API waits for the owner, but the file does not: a row has its columns side by side.
+    let row = format!("{other}wanted_stopped");
+    eventually("what was logged later is saved", || {
+        let wal = fs::read(scene.kennel_home().join("register.db-wal")).expect("a WAL");
+        wal.windows(row.len()).any(|bytes| bytes == row.as_bytes())
+    });
+    signal(scene.daemon().expect("a daemon"), "KILL");
+    faults.disarm("daemon.record.intent");
+    for id in [&id, &other] {
+        scene.wait_phase(id, "cleaned");
+        eventually("it is logged", || events(id, "cleaned") > 0);
+        assert_eq!((events(id, "reaped"), events(id, "cleaned")), (1, 1));
+    }
+    for client in stops.into_iter().chain([run]) {
+        let ended = client.wait();
+        assert_eq!(ended.code, 0, "{ended:?}");
+    }
     scene.stop_daemon();
 }
 

@@ -21,7 +21,6 @@ export const SHOWN: { name: string; title: string; kind: "count" | "bytes" | "se
   { name: "kennel_register_commit_duration_seconds", title: "Register write time", kind: "mean_ms" },
   { name: "kennel_output_bytes_total", title: "Output recorded", kind: "bytes" },
   { name: "kennel_strays_ended_total", title: "Strays ended", kind: "count" },
-  { name: "kennel_orphans_ended_total", title: "Orphans ended", kind: "count" },
   { name: "kennel_keepers_lost_total", title: "Keepers lost", kind: "count", alarm: true },
   { name: "kennel_owed_cleanups", title: "Pending cleanups", kind: "count", alarm: true },
   { name: "kennel_register_write_failures_total", title: "Failed register writes", kind: "count", alarm: true },
