@@ -45,8 +45,7 @@ usage: cargo xtask COMMAND
                     test programs by name, such as kennel-pen/limits
 
 environment:
-  KENNEL_AGENTS_DIR          folder of the agent CLIs [default: .agents in the workspace]
-  KENNEL_TEST_FEW_AGENTS=1   don't install gemini and opencode for `test`: they are big";
+  KENNEL_AGENTS_DIR  folder of the agent CLIs [default: .agents in the workspace]";
 
 /// Why a command failed.
 enum CommandError {

@@ -50,26 +50,25 @@ fn run_all(scope: Scope) -> anyhow::Result<()> {
     steps.run("programs", needs::provide)?;
     steps.run("format", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
     steps.run("lints and build, with packages in parallel", || {
-        concurrently(|| run(&mut build_command()), || packages::install(&skips))
+        concurrently(|| run(&mut build_command()), || packages::install(&skips, scope))
     })?;
     let before = leftovers::find();
-    steps.run("tests", || run_tests(&skips, scope, None))?;
-    // The checks of the clients have one thread each, and leave time for the browser.
-    steps.run("dashboard, Python and TypeScript clients", || {
-        let clients =
-            || concurrently(|| sdk_python::check(&skips), || sdk_typescript::check(&skips));
-        concurrently(|| web::check(&skips, scope), clients)
-    })?;
-    steps.run("torture, with docs and doctests in parallel", || {
-        concurrently(
-            || torture_for(scope),
-            || {
-                run(&mut linting_cargo(&["test", "--doc", "--workspace", "--all-features"]))?;
-                check_docs()
-            },
-        )
+    // The tests of Rust wait for processes part of the time, which the browser uses.
+    steps.run(
+        "tests and TypeScript client, with dashboard and Python client in parallel",
+        || {
+            concurrently(
+                || run_tests(&skips, scope, None).and_then(|()| sdk_typescript::check(&skips)),
+                || web::check(&skips, scope).and_then(|()| sdk_python::check(&skips)),
+            )
+        },
+    )?;
+    steps.run("torture, with doctests in parallel", || {
+        let doctests = ["test", "--doc", "--workspace", "--all-features"];
+        concurrently(|| torture_for(scope), || run(&mut linting_cargo(&doctests)))
     })?;
     if scope == Scope::Full {
+        steps.run("docs", check_docs)?;
         steps.run("long explorations", explore)?;
         steps.run("benchmarks, quickly", || bench::run_each_quickly(&skips))?;
     }
@@ -85,7 +84,7 @@ fn run_matching(filter: &str, scope: Scope) -> anyhow::Result<()> {
     let skips = Skips::new()?;
     let mut steps = Steps::default();
     steps.run("lints and build", || run(&mut build_command()))?;
-    steps.run("agents", || packages::install_agents(&skips))?;
+    steps.run("agents", || packages::install_agents(&skips, scope))?;
     steps.run("tests", || run_tests(&skips, scope, Some(filter)))?;
     skips.print()
 }

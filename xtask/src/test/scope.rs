@@ -3,11 +3,12 @@
 use std::fmt;
 use std::process::Command;
 
+use crate::agents::Agent;
 use crate::cargo::workspace;
 
 /// The number of slices. Together they contain every combination: twelve of victims and pens in the
 /// crash walk, times one point in twelve that is walked as another user; four environments; two
-/// sizes of screen; two pairs of real agents.
+/// sizes of screen, two themes, and half of the accessibility checks; four real agents.
 const SLICES: usize = 144;
 
 /// The arguments of `cargo xtask test`.
@@ -62,9 +63,21 @@ impl Scope {
     /// Passes the slice to the tests.
     pub(crate) fn limit(self, command: &mut Command) {
         match self {
-            Scope::Slice(slice) => command.env("KENNEL_TEST_SLICE", slice.to_string()),
-            Scope::Full => command.env_remove("KENNEL_TEST_SLICE"),
+            Scope::Slice(slice) => {
+                let agents = self.agents().iter().map(|agent| agent.name()).collect::<String>();
+                command.env("KENNEL_TEST_SLICE", slice.to_string());
+                command.env("KENNEL_TEST_AGENT", agents)
+            }
+            Scope::Full => command.env_remove("KENNEL_TEST_SLICE").env_remove("KENNEL_TEST_AGENT"),
         };
+    }
+
+    /// The real agents that the tests drive.
+    pub(crate) fn agents(self) -> &'static [Agent] {
+        match self {
+            Scope::Slice(slice) => std::slice::from_ref(&Agent::ALL[slice % Agent::ALL.len()]),
+            Scope::Full => &Agent::ALL,
+        }
     }
 }
 

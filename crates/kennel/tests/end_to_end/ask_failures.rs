@@ -11,9 +11,9 @@ use crate::ask::AskScene;
 use crate::crash_case::Victims;
 use crate::resource_baseline::{Held, held};
 
-/// How many prompts fail. If one kind in six leaked a descriptor, folder or process, fifty would
+/// How many prompts fail. If one kind in six leaked a descriptor, folder or process, twenty would
 /// remain.
-const MANY: usize = 300;
+const MANY: usize = 120;
 /// How many members run at the same time.
 const MEMBERS: usize = 10;
 
@@ -152,7 +152,7 @@ fn quiet(scene: &Scene) -> Held {
 
 /// After many crashes, retries and cancels, all resources are back at the baseline.
 #[test]
-fn hundreds_of_failed_prompts_leave_everything_at_the_baseline() {
+fn many_failed_prompts_leave_everything_at_the_baseline() {
     let Some(ask_scene) = AskScene::new(Who::Root, Pen::Cgroup, &["ok"]) else { return };
     let members: Vec<_> =
         (0..MEMBERS).map(|number| ScriptedMember::new(&ask_scene, number)).collect();

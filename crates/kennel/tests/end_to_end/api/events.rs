@@ -125,7 +125,8 @@ fn many_idle_followers_are_cheap_and_all_get_events() {
         assert_eq!(follower.next().expect("the second").event, "running");
     }
     drop(followers);
-    eventually("nothing is left", || descriptors(&scene) <= before + 4);
+    // The register keeps a few connections for the next readers.
+    eventually("nothing is left", || descriptors(&scene) <= before + FOLLOWERS / 50);
     scene.stop_daemon();
 }
 
