@@ -30,8 +30,8 @@ export default defineConfig({
   retries: 0,
   forbidOnly: true,
   reporter: [["list"]],
-  timeout: 60_000,
-  expect: { timeout: 15_000 },
+  timeout: 120_000,
+  expect: { timeout: 30_000 },
   outputDir: process.env["KENNEL_TEST_OUTPUT"] ?? "../../target/web-tests",
   use: {
     screenshot: "only-on-failure",

@@ -7,7 +7,7 @@ use kennel_types::{
 };
 
 use crate::command_prelude::*;
-use crate::stopper::BY_RUN;
+use crate::stopper::BY_OWNER;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionOutcome {
@@ -148,7 +148,7 @@ pub(crate) fn notices(session: &SessionView) -> Vec<String> {
     let mut notices = Vec::new();
     match &session.reason {
         None | Some(Reason::Exited | Reason::Failed { .. }) => {}
-        Some(Reason::Stopped { by }) if by.starts_with(BY_RUN) => {}
+        Some(Reason::Stopped { by }) if by.starts_with(BY_OWNER) => {}
         Some(other) => notices.push(other.to_string()),
     }
     if session.unrecorded {

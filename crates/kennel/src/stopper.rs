@@ -14,6 +14,8 @@ pub(crate) struct Stopper {
     pub(crate) grace: Duration,
 }
 
+/// Who stops it, for the record.
+pub(crate) const BY_OWNER: &str = "its foreground command";
 pub(crate) const BY_RUN: &str = "kennel run";
 pub(crate) const BY_CHAT: &str = "kennel chat";
 pub(crate) const BY_RESUME: &str = "kennel resume";
@@ -34,8 +36,8 @@ impl Stopper {
 
     fn post(&self, now: bool, signal: i32) {
         let Ok(daemon) = DaemonClient::connect(&self.home, StartDaemon::Never) else { return };
-        let request =
-            StopRequest { now, by: format!("{BY_RUN}, signal {signal}"), ..StopRequest::default() };
+        let by = format!("{BY_OWNER}, signal {signal}");
+        let request = StopRequest { now, by, ..StopRequest::default() };
         let path = session_path(&self.session, "/stop");
         // The keeper reports the result.
         let sent = daemon.send("POST", &path, Some(&request), Timeout::None);

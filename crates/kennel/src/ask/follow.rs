@@ -101,8 +101,9 @@ impl PromptFollower<'_> {
         let cancel_on_disconnect =
             if self.ours { "/wait?cancel_on_disconnect=true" } else { "/wait" };
         let path = session_path(&session.session, cancel_on_disconnect);
-        let sent = self.daemon.send("GET", &path, None::<&()>, Timeout::None);
-        sent.map_err(CommandError::from)
+        self.daemon.repeat_if(RequestError::is_gone_or_shutting_down, |client| {
+            client.send("GET", &path, None::<&()>, Timeout::None)
+        })
     }
 
     /// Requests the end: a stop the first time, a kill after that.

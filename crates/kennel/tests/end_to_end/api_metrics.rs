@@ -396,8 +396,11 @@ fn shape(value: &Value) -> Value {
 
 /// The processes of a doctor run.
 fn examining(scene: &Scene) -> Vec<i32> {
+    let daemon = scene.daemon();
     let all = scene.processes().into_iter().filter(|process| process.state != 'Z');
-    all.filter(|process| process.command.contains("doctor --json"))
+    // A process that the doctor has just forked has the same command line.
+    all.filter(|process| Some(process.parent) == daemon)
+        .filter(|process| process.command.contains("doctor --json"))
         .map(|process| process.pid)
         .collect()
 }
