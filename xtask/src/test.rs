@@ -53,16 +53,13 @@ fn run_all(scope: Scope) -> anyhow::Result<()> {
         concurrently(|| run(&mut build_command()), || packages::install(&skips, scope))
     })?;
     let before = leftovers::find();
-    // The tests of Rust wait for processes part of the time, which the browser uses.
-    steps.run(
-        "tests and TypeScript client, with dashboard and Python client in parallel",
-        || {
-            concurrently(
-                || run_tests(&skips, scope, None).and_then(|()| sdk_typescript::check(&skips)),
-                || web::check(&skips, scope).and_then(|()| sdk_python::check(&skips)),
-            )
-        },
-    )?;
+    steps.run("tests", || run_tests(&skips, scope, None))?;
+    // The checks of the clients have one thread each, and leave time for the browser.
+    steps.run("dashboard, Python and TypeScript clients", || {
+        let clients =
+            || concurrently(|| sdk_python::check(&skips), || sdk_typescript::check(&skips));
+        concurrently(|| web::check(&skips, scope), clients)
+    })?;
     steps.run("torture, with doctests in parallel", || {
         let doctests = ["test", "--doc", "--workspace", "--all-features"];
         concurrently(|| torture_for(scope), || run(&mut linting_cargo(&doctests)))
@@ -131,7 +128,7 @@ fn build_command() -> Command {
 }
 
 /// How many slots for tests a core has. A test takes one or several: see `.config/nextest.toml`.
-const SLOTS: usize = 6;
+const SLOTS: usize = 8;
 
 /// Runs the tests with nextest, or with `cargo test` where nextest is not installed. Both continue
 /// after a failure.
@@ -171,7 +168,7 @@ fn junit_report() -> anyhow::Result<PathBuf> {
 /// not by the draw.
 fn torture_for(scope: Scope) -> anyhow::Result<()> {
     let seconds = match scope {
-        Scope::Slice(_) => "45",
+        Scope::Slice(_) => "30",
         Scope::Full => "600",
     };
     run(Command::new(torture::program()?).args(["--seconds", seconds, "--seed", "7"]))

@@ -1,3 +1,6 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
 import type { Page } from "@playwright/test";
 
 import { type Kennel, PROGRAM } from "../support/kennel.ts";
@@ -161,12 +164,14 @@ test("stopping many stubborn sessions does not block the page", async ({ page, k
 });
 
 test("a stop does not affect a later launch", async ({ page, kennel }) => {
-  const id = await kennel.session(["sh", "-c", "trap 'sleep 0.4; exit' TERM; echo up; while :; do sleep 0.05; done"], ["--name", "again"]);
+  const script = "rm -f go; trap 'while [ ! -e go ]; do sleep 0.05; done; exit' TERM; echo up; while :; do sleep 0.05; done";
+  const id = await kennel.session(["sh", "-c", script], ["--name", "again"]);
   await expect.poll(() => kennel.cli("logs", id)).toBe("up");
   // The page learns about the end late, when there is another launch.
   let asked = 0;
   await page.route("**/stop", async (route) => {
     if ((asked += 1) === 2) {
+      await writeFile(join(kennel.folder, "go"), "");
       await kennel.cli("wait", id).catch(() => {});
       await kennel.api("POST", `/v1/sessions/${id}/resume`, {});
     }

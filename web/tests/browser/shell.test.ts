@@ -79,12 +79,10 @@ test("a page looks the same after navigation and reload @phone", async ({ page, 
   const parts = ["h1", ".session-head", ".session-head .actions", ".tabs", ".list-head", ".session-row", ".session-row .cell-name", ".filters", ".page-head"];
   const measure = async () => {
     await expect(page.locator("main h1").first()).toBeVisible();
-    const boxes: Record<string, unknown> = {};
-    for (const part of parts) {
-      const box = await page.locator(part).first().boundingBox({ timeout: 100 }).catch(() => null);
-      boxes[part] = box && { x: Math.round(box.x), width: Math.round(box.width), height: Math.round(box.height) };
-    }
-    return boxes;
+    return page.evaluate((selectors) => {
+      const boxes = selectors.map((selector) => document.querySelector(selector)?.getBoundingClientRect());
+      return boxes.map((box) => box && [box.x, box.width, box.height].map(Math.round));
+    }, parts);
   };
   const settled = async () => {
     let before = await measure();
