@@ -147,13 +147,14 @@ fn add_with_retries(
         let add = add.args(["add", "--lock", "--reason", &record.unfinished_reason()]);
         let add = add.arg(&record.path).arg(&record.branch).limit(git.limits.create);
         match add.succeed() {
-            Err(error) if error.is_transient() && delays.wait() => {
-                // With files of the failed attempt, git would choose another name for its entry.
-                clear::clear(record)?;
-                clear::finish(record)?;
-            }
+            Err(error) if error.is_transient() && delays.wait() => {}
+            // A concurrent `git worktree prune` has removed the entry.
+            Ok(_) if !exists(&record.entry().join("locked"))? && delays.wait() => {}
             other => return Ok(other),
         }
+        // With files of the failed attempt, git would choose another name for its entry.
+        clear::clear(record)?;
+        clear::finish(record)?;
     }
 }
 

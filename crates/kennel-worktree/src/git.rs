@@ -125,7 +125,11 @@ impl GitError {
 
     /// Returns whether a concurrent git caused the error, so that a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
+        // `git worktree prune`, which a `git gc` runs, removes the entry of a worktree that is
+        // being added.
+        const PRUNED: [&str; 2] = ["No such file or directory", "not a git repository"];
         self.is_lock()
+            || self.mentions(&["/worktrees/"]) && self.mentions(&PRUNED)
             || matches!(self, Self::Failed { message, .. } if saw_incomplete_entry(message))
     }
 

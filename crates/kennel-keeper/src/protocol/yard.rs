@@ -46,11 +46,7 @@ pub enum YardReport {
         pid: i32,
     },
     /// No keeper was started.
-    NotForked {
-        /// The daemon's number for the keeper.
-        key: u64,
-        why: String,
-    },
+    NotForked { key: u64, why: String },
     /// A keeper has exited. Its orphans have ended too, unless listed.
     KeeperEnded {
         pid: i32,
@@ -65,13 +61,10 @@ pub enum YardReport {
     KeptAll,
     /// The state of the yard.
     Status {
-        /// The yard's pid.
         pid: i32,
-        /// The daemon's pid, if there is one.
         daemon: Option<i32>,
         /// The pids of keepers that are its children.
         keepers: Vec<i32>,
-        /// The version of the protocol that it speaks.
         version: u32,
     },
 }

@@ -1,6 +1,9 @@
 //! A concurrent `git gc`.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use kennel_worktree::{BranchOutcome, RemoveOutcome, remove};
 
@@ -39,6 +42,30 @@ fn the_repository_stays_valid_during_gc() {
         scene.assert_whole();
         scene.git(&["cat-file", "-e", &own]);
     }
+}
+
+/// A gc begins with `git worktree prune`. It removes the entry of a worktree that another git has
+/// just begun to add.
+#[test]
+fn a_concurrent_prune_does_no_harm() {
+    let scene = Scene::new();
+    let done = AtomicBool::new(false);
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                scene.git(&["worktree", "prune"]);
+            }
+        });
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            for _ in 0..20 {
+                let record = scene.worktree();
+                assert!(matches!(scene.gone(&record), BranchOutcome::Deleted { .. }));
+            }
+        }));
+        done.store(true, Ordering::Relaxed);
+        result.unwrap_or_else(|panic| resume_unwind(panic));
+    });
+    scene.assert_whole();
 }
 
 /// A session's whole tree is killed at its end, a running gc included.
