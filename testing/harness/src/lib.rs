@@ -28,7 +28,7 @@ pub use look::{Process, alive, cgroup_mount, is_free, is_root, processes_below};
 pub use running::{Ended, Running, Screen, signal};
 pub use scene::{Pen, Scene, Who};
 pub use skip::skip;
-pub use slice::{includes_agent, runs_here, test_slice};
+pub use slice::{AgentUse, includes_agent, runs_here, test_slice};
 pub use small_disk::SmallDisk;
 
 /// Makes four tests of one scenario: both kinds of pen, as root and as another user.

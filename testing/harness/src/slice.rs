@@ -42,11 +42,22 @@ pub fn runs_here(scenario: &str, who: Who, pen: Pen) -> bool {
     })
 }
 
-/// Returns whether this run includes the tests of a real agent. With a slice, `cargo xtask test`
-/// names the only one.
+/// How tests use a real agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentUse {
+    /// In the foreground, with `kennel run`.
+    Foreground,
+    /// With prompts, by `kennel ask`.
+    Prompts,
+}
+
+/// Returns whether this run includes these tests of a real agent. A slice has one agent, which
+/// `cargo xtask test` names, and one use of it.
 #[must_use]
-pub fn includes_agent(name: &str) -> bool {
+pub fn includes_agent(name: &str, tested: AgentUse) -> bool {
+    let is_included = |slice: usize| (slice / 4).is_multiple_of(2) == (tested == AgentUse::Prompts);
     std::env::var_os("KENNEL_TEST_AGENT").is_none_or(|included| included == name)
+        && test_slice().is_none_or(is_included)
 }
 
 /// Returns the environment in which every scenario runs in every slice.

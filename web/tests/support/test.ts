@@ -37,8 +37,10 @@ export const test = base.extend<Fixtures>({
   },
 });
 
+type Theme = "light" | "dark";
+
 /** The themes to check. With a slice it is at most one of them, which changes with the slice and differs between tests. */
-function themes(): ("light" | "dark")[] {
+function themes(): Theme[] {
   const slice = process.env["KENNEL_TEST_SLICE"];
   if (!slice) return ["light", "dark"];
   // The lowest bit of the slice selects the viewport: see playwright.config.ts.
@@ -46,8 +48,8 @@ function themes(): ("light" | "dark")[] {
 }
 
 /** Checks accessibility. Of two themes only the first is checked for everything: they only differ in their colours. */
-export async function expectAccessible(page: Page): Promise<void> {
-  for (const [at, theme] of themes().entries()) {
+export async function expectAccessible(page: Page, checked = themes()): Promise<void> {
+  for (const [at, theme] of checked.entries()) {
     await page.emulateMedia({ colorScheme: theme });
     await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
     const found = await violations(page, at === 0 ? {} : { runOnly: ["color-contrast"] });

@@ -8,7 +8,8 @@ use crate::cargo::workspace;
 
 /// The number of slices. Together they contain every combination: twelve of victims and pens in the
 /// crash walk, times one point in twelve that is walked as another user; four environments; two
-/// sizes of screen, two themes, and half of the accessibility checks; four real agents.
+/// sizes of screen, two themes, and half of the accessibility checks; four real agents in two
+/// uses.
 const SLICES: usize = 144;
 
 /// The arguments of `cargo xtask test`.

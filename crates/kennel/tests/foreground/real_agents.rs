@@ -14,7 +14,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kennel_testing::{
-    Ended, Pen, Process, Running, Scene, Who, eventually, includes_agent, installed_agent, signal,
+    AgentUse, Ended, Pen, Process, Running, Scene, Who, eventually, includes_agent,
+    installed_agent, signal,
 };
 use mock_llm::{Cli, Server};
 use rustix::process::{Pid, getsid};
@@ -126,7 +127,7 @@ impl AgentRun {
     /// Starts the CLI and waits until its strays run. Returns `None` with a message if that is
     /// impossible here.
     fn start(case: Case, then: Then) -> Option<Self> {
-        if !includes_agent(case.cli.name()) {
+        if !includes_agent(case.cli.name(), AgentUse::Foreground) {
             return None;
         }
         let program = installed_agent(case.cli.name())?;

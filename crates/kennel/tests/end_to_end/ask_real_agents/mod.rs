@@ -10,7 +10,7 @@ mod scenarios;
 mod setup;
 mod walkthrough;
 
-use kennel_testing::{Pen, Who, includes_agent};
+use kennel_testing::{AgentUse, Pen, Who, includes_agent};
 use mock_llm::Cli;
 
 use setup::RealAgentScene;
@@ -36,7 +36,7 @@ macro_rules! agent {
             $(
                 #[test]
                 fn $test() {
-                    if includes_agent(Cli::$cli.name()) {
+                    if includes_agent(Cli::$cli.name(), AgentUse::Prompts) {
                         let scenarios: &[Scenario] = &[$(RealAgentScene::$scenario),+];
                         run_scenarios(Cli::$cli, Who::$who, Pen::$pen, scenarios);
                     }
