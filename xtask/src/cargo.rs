@@ -62,7 +62,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 
 /// The command as a user would type it, without the variables that only tests read.
 fn line(command: &Command) -> String {
-    const SHOWN: [&str; 2] = ["KENNEL_TEST_SLICE", "KENNEL_WEB"];
+    const SHOWN: [&str; 3] = ["KENNEL_TEST_AGENT", "KENNEL_TEST_SLICE", "KENNEL_WEB"];
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
         let (name, value) = (name.to_string_lossy(), value.unwrap_or_default());

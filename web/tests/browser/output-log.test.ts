@@ -132,12 +132,12 @@ test("shows dropped output as a gap", async ({ page, kennel }) => {
 });
 
 test("a daemon crash neither loses nor repeats output", async ({ page, kennel }) => {
-  const id = await kennel.session(["sh", "-c", "i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo $i; sleep 0.04; done"]);
+  const id = await kennel.session(["sh", "-c", "i=0; while [ $i -lt 150 ]; do i=$((i+1)); echo $i; sleep 0.04; done"]);
   await open(page, id);
   await expect(view(page).getByText("20", { exact: true })).toBeAttached();
   await kennel.killDaemon();
   await expect(view(page)).toContainText("The session has ended: exited with code 0.", { timeout: 40_000 });
-  expect((await lines(page)).map(Number)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
+  expect((await lines(page)).map(Number)).toEqual(Array.from({ length: 150 }, (_, at) => at + 1));
 });
 
 test("finds, copies and downloads output @phone", async ({ page, kennel }) => {

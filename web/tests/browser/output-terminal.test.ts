@@ -161,14 +161,14 @@ test("shows a terminal session as a log and sends a line there", async ({ page, 
 
 test("a terminal survives a daemon crash", async ({ page, kennel }) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  const id = await kennel.session(["sh", "-c", "i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo $i; sleep 0.04; done; read line; echo got $line"], ["-t"]);
+  const id = await kennel.session(["sh", "-c", "i=0; while [ $i -lt 150 ]; do i=$((i+1)); echo $i; sleep 0.04; done; read line; echo got $line"], ["-t"]);
   await open(page, id);
   await expect(screen(page)).toContainText("20");
   await kennel.killDaemon();
-  await expect(screen(page)).toContainText("100", { timeout: 40_000 });
+  await expect(screen(page)).toContainText("150", { timeout: 40_000 });
   await expect(state(page)).toHaveText("Attached");
   const numbers = (await copyAll(page)).trim().split("\n").map(Number);
-  expect(numbers).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
+  expect(numbers).toEqual(Array.from({ length: 150 }, (_, at) => at + 1));
   await type(page, "still here\n");
   await expect(state(page)).toHaveText("The session has ended: exited with code 0.");
   await expect(screen(page)).toContainText("got still here");

@@ -46,10 +46,10 @@ impl Session {
         let follows = self.is_record_outdated();
         let Writing::UnderWay { phase, outdated } = self.underway.writing else { return None };
         self.underway.writing = Writing::Settled;
-        match outdated {
-            true => self.record_durably(effects),
-            false if follows => self.note(effects),
-            false => {}
+        if outdated {
+            self.record_durably(effects);
+        } else if follows {
+            self.note(effects);
         }
         Some(phase)
     }
