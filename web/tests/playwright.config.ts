@@ -25,7 +25,8 @@ const files = byViewport();
 export default defineConfig({
   testDir: ".",
   fullyParallel: true,
-  workers: Number(process.env["KENNEL_TEST_WORKERS"] ?? 2),
+  // More than there are cores usually: a test waits for processes for a third of its time.
+  workers: Number(process.env["KENNEL_TEST_WORKERS"] ?? 3),
   // A flaky test is a bug.
   retries: 0,
   forbidOnly: true,

@@ -370,7 +370,7 @@ fn flood_writes_exactly_the_requested_bytes() {
 fn a_bomb_keeps_its_bound_and_ends() {
     const MAX: usize = 12;
     for (behaviour, own_sessions) in [("bomb", true), ("bomb-plain", false)] {
-        let mut agent = Agent::ready(&[behaviour, "12", "3"]);
+        let mut agent = Agent::ready(&[behaviour, "12", "2"]);
         let common = living_stat(agent.pid()).session;
         let mut killed = HashSet::new();
         let mut most = 0;

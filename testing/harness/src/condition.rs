@@ -25,17 +25,18 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Polls until `look` returns something; returns `None` if it has not by the deadline.
 ///
-/// Sleeps as long as one poll takes before the next: a poll that starts a program takes CPU time
-/// from the processes that the test waits for.
+/// Polls less often if a poll takes long or the condition takes long to hold: a poll that starts a
+/// program takes CPU time from the processes that the test waits for.
 pub fn look_until<Seen>(deadline: Instant, mut look: impl FnMut() -> Option<Seen>) -> Option<Seen> {
     const SHORTEST: Duration = Duration::from_millis(3);
-    const LONGEST: Duration = Duration::from_millis(50);
+    const LONGEST: Duration = Duration::from_millis(250);
+    let start = Instant::now();
     loop {
         let begun = Instant::now();
         let seen = look();
         if seen.is_some() || Instant::now() >= deadline {
             return seen;
         }
-        thread::sleep(begun.elapsed().clamp(SHORTEST, LONGEST));
+        thread::sleep(begun.elapsed().max(start.elapsed() / 10).clamp(SHORTEST, LONGEST));
     }
 }

@@ -11,9 +11,9 @@ use crate::ask::AskScene;
 use crate::crash_case::Victims;
 use crate::resource_baseline::{Held, held};
 
-/// How many prompts fail. If one kind in six leaked a descriptor, folder or process, twenty would
+/// How many prompts fail. If one kind in six leaked a descriptor, folder or process, ten would
 /// remain.
-const MANY: usize = 120;
+const MANY: usize = 60;
 /// How many members run at the same time.
 const MEMBERS: usize = 10;
 

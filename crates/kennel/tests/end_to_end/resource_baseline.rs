@@ -7,7 +7,7 @@ use std::path::Path;
 use kennel_testing::{Pen, Running, Scene, Who, eventually};
 
 /// How many launches fail.
-const MANY: usize = 120;
+const MANY: usize = 60;
 /// How many at once.
 const AT_ONCE: usize = 8;
 

@@ -19,7 +19,7 @@ fn a_bomb_in_a_cgroup_pen_is_ended() {
             continue;
         };
         let agent = scene.fake_agent();
-        end_a_bomb(&scene, scene.run_command(&[], &[&agent, "bomb", "150", "120"]));
+        end_a_bomb(&scene, scene.run_command(&[], &[&agent, "bomb", "50", "120"]));
     }
 }
 
@@ -45,7 +45,7 @@ fn a_bomb_in_a_namespace_pen_is_ended() {
         let agent = scene.fake_agent();
         end_a_bomb(
             &scene,
-            scene.kennel(&["run", "--pen", "pidns", "--", &agent, "bomb", "150", "120"]),
+            scene.kennel(&["run", "--pen", "pidns", "--", &agent, "bomb", "50", "120"]),
         );
     }
 }
