@@ -276,7 +276,8 @@ fn await_response(
         let check_at = check_queue.then(|| Instant::now() + QUEUE_INTERVAL);
         poll(&mut fds, check_at)?;
         if !fds[1].revents().is_empty() {
-            return Ok(None);
+            // A signal that arrived together with the response wins.
+            return Ok(signals.next_end()?);
         }
         if check_at.is_some_and(|at| Instant::now() >= at) {
             notice.update(daemon, launch);
