@@ -127,9 +127,6 @@ fn build_command() -> Command {
     command
 }
 
-/// How many slots for tests a core has. A test takes one or several: see `.config/nextest.toml`.
-const SLOTS: usize = 8;
-
 /// Runs the tests with nextest, or with `cargo test` where nextest is not installed. Both continue
 /// after a failure.
 fn run_tests(skips: &Skips, scope: Scope, filter: Option<&str>) -> anyhow::Result<()> {
@@ -137,7 +134,7 @@ fn run_tests(skips: &Skips, scope: Scope, filter: Option<&str>) -> anyhow::Resul
     let cores = thread::available_parallelism().map_or(2, NonZero::get);
     let has_nextest = succeeds(&mut cargo(&["nextest", "--version"]));
     let mut command = if has_nextest {
-        let slots = (cores * SLOTS).to_string();
+        let slots = (cores * scope.slots()).to_string();
         let mut command = linting_cargo(&["nextest", "run", "--profile", "suite"]);
         command.args(what).args(["--test-threads", &slots]).args(filter);
         command

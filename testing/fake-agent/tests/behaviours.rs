@@ -370,12 +370,14 @@ fn flood_writes_exactly_the_requested_bytes() {
 fn a_bomb_keeps_its_bound_and_ends() {
     const MAX: usize = 12;
     for (behaviour, own_sessions) in [("bomb", true), ("bomb-plain", false)] {
-        let mut agent = Agent::ready(&[behaviour, "12", "2"]);
+        let mut agent = Agent::ready(&[behaviour, "12", "4"]);
         let common = living_stat(agent.pid()).session;
         let mut killed = HashSet::new();
         let mut most = 0;
-        let watched_since = Instant::now();
-        while watched_since.elapsed() < Duration::from_secs(1) {
+        // On a busy machine it takes a while until the bomb has grown and replaced what was killed.
+        while agent.child.try_wait().expect("wait for the agent").is_none()
+            && (most <= MAX / 2 || killed.len() <= 2 * MAX)
+        {
             let together = agent.living_at_one_time();
             assert!(together.len() <= MAX, "{behaviour}: {together:?}");
             most = most.max(together.len());
@@ -398,7 +400,7 @@ fn a_bomb_keeps_its_bound_and_ends() {
 
 #[test]
 fn a_hop_changes_its_pid_and_ends() {
-    let mut agent = Agent::ready(&["hop", "0.3"]);
+    let mut agent = Agent::ready(&["hop", "3"]);
     assert_eq!(agent.child.wait().expect("wait for the agent").code(), Some(0));
     eventually("there are generations", || agent.pids("hop").len() > 10);
     // Generations change so fast that a scan may miss them; the end of the output is certain.

@@ -73,6 +73,15 @@ impl Scope {
         };
     }
 
+    /// How many slots for tests a core has. A test takes one or several: see
+    /// `.config/nextest.toml`. All combinations have more tests that keep the machine busy.
+    pub(crate) fn slots(self) -> usize {
+        match self {
+            Scope::Slice(_) => 8,
+            Scope::Full => 6,
+        }
+    }
+
     /// The real agents that the tests drive.
     pub(crate) fn agents(self) -> &'static [Agent] {
         match self {
