@@ -39,9 +39,7 @@ pub struct ProcessLimits {
 #[derive(Debug)]
 pub struct ProcessOutput {
     pub status: ExitStatus,
-    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// Its standard error.
     pub stderr: Vec<u8>,
     /// Whether a part of standard output was discarded.
     pub truncated: bool,
@@ -50,9 +48,7 @@ pub struct ProcessOutput {
 /// A program did not run to its end. None of its processes is left.
 #[derive(Debug)]
 pub enum RunProgramError {
-    /// It could not be started.
     Start(io::Error),
-    /// It exceeded the deadline.
     TimedOut,
     /// The caller cancelled it.
     Cancelled,

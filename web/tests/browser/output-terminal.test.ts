@@ -180,7 +180,8 @@ test("keys reach the session during a flood", async ({ page, kennel }) => {
   await expect(screen(page)).toContainText("a line of a flood");
   await page.locator(".terminal-screen").click();
   await page.keyboard.press("Control+c");
-  await expect(screen(page)).toContainText("caught", { timeout: 30_000 });
+  // A page that can't keep up draws what it has before it sends the key.
+  await expect(screen(page)).toContainText("caught", { timeout: 60_000 });
   await expect(state(page)).toHaveText("Attached");
   await page.keyboard.type("typed after\n");
   await expect(screen(page)).toContainText("typed after");

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use kennel_agents::Agent;
 use kennel_types::api::CreateRequest;
 use kennel_types::{
     AgentSettings, AgentSpec, ConversationChoice, DEFAULT_LEASE, DEFAULT_LINGER,
@@ -60,12 +61,12 @@ pub(crate) struct AskArgs {
     /// Idempotency key: requests with the same key are one prompt
     #[arg(long, value_name = "KEY", value_parser = parse_key)]
     pub(crate) key: Option<String>,
-    #[command(flatten)]
-    pub(crate) session: AgentSessionArgs,
     /// Member to ask (unless --agent is given), then the prompt. `-` reads it from
     /// standard input; so does no prompt, unless standard input is a terminal
     #[arg(value_name = "MEMBER] [PROMPT", num_args = 0..)]
     pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) session: AgentSessionArgs,
 }
 
 impl AskArgs {
@@ -194,19 +195,22 @@ const PERMISSIONS: &[(&str, Permissions, &str)] = &[
 
 impl AgentArgs {
     pub(crate) fn settings(&self, agent: &str) -> Result<AgentSettings, CommandError> {
-        let read = |path: &PathBuf| {
-            std::fs::read_to_string(path)
-                .with_context(|| format!("--description {}", path.display()))
-                .map_err(CommandError::setup)
+        let about = |path: &PathBuf| format!("--description {}", path.display());
+        let read = |path| {
+            std::fs::read_to_string(path).with_context(|| about(path)).map_err(CommandError::setup)
         };
-        Ok(AgentSettings {
+        let settings = AgentSettings {
             agent: agent.to_owned(),
             description: self.description.as_ref().map(read).transpose()?,
             model: self.model.clone(),
             turns: self.turns,
             permissions: self.permissions,
             args: self.args.clone(),
-        })
+        };
+        if let Some(path) = &self.description {
+            Agent::of(&settings).with_context(|| about(path)).map_err(CommandError::setup)?;
+        }
+        Ok(settings)
     }
 
     /// Whether any of these flags was given. A member has its own configuration.

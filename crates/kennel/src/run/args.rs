@@ -67,6 +67,9 @@ pub(crate) struct RunArgs {
     /// literal, quotes included
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Vec<PathBuf>,
+    /// Command to run, with its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
@@ -75,9 +78,6 @@ pub(crate) struct RunArgs {
     pub(crate) again: RetryArgs,
     #[command(flatten)]
     pub(crate) ready: ReadyArgs,
-    /// Command to run, with its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -38,11 +38,11 @@ pub(crate) struct ChatArgs {
     /// Name of the session, available to it as $KENNEL_SESSION_NAME
     #[arg(long, value_name = "NAME", value_parser = parse_new_name)]
     name: Option<String>,
-    #[command(flatten)]
-    session: AgentSessionArgs,
     /// Member to start, unless --agent is given
     #[arg(value_name = "MEMBER", conflicts_with = "agent")]
     member: Option<String>,
+    #[command(flatten)]
+    session: AgentSessionArgs,
 }
 
 pub(crate) fn chat(home: &HomeDir, args: &ChatArgs) -> Result<u8, CommandError> {

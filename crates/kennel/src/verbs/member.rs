@@ -42,11 +42,11 @@ struct MemberAddArgs {
     /// Working folder [default: the current one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    #[command(flatten)]
-    agent_args: AgentArgs,
     /// Name of the member
     #[arg(value_name = "NAME")]
     name: String,
+    #[command(flatten)]
+    agent_args: AgentArgs,
 }
 
 #[derive(Debug, Args)]

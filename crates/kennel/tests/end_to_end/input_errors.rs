@@ -46,6 +46,18 @@ fn a_home_that_is_a_file_is_reported() {
 }
 
 #[test]
+fn an_invalid_description_of_an_agent_is_reported_with_its_file() {
+    let Some(scene) = scene() else { return };
+    let file = scene.path("work/agent.toml");
+    fs::write(&file, "program = 7\n").expect("written");
+    let path = file.to_str().expect("a plain path");
+    let refused = scene.call(&["ask", "--agent", "mine", "--description", path, "hello"]);
+    assert_eq!(refused.code, 202, "{refused:?}");
+    assert!(refused.stderr.contains(&format!("--description {path}: ")), "{refused:?}");
+    assert_eq!(scene.daemon(), None, "no daemon was started for it");
+}
+
+#[test]
 fn pruning_counts_sessions() {
     let Some(scene) = scene() else { return };
     let id = scene.launch(&["--name", "x"], &["exit", "0"]);

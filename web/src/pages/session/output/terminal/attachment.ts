@@ -56,6 +56,8 @@ export class Attachment {
   #past = 0;
   #waiting = 0;
   #isFlooded = false;
+  /** Input that is sent as soon as the socket is open. */
+  #queued: Uint8Array<ArrayBuffer>[] = [];
   #isOver = false;
   #pause = FIRST_RETRY_MS;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -94,6 +96,8 @@ export class Attachment {
 
   #send(bytes: Uint8Array<ArrayBuffer>): void {
     if (this.#readOnly) return;
+    // Control-C matters most during a flood.
+    if (this.#isFlooded || this.#socket?.readyState === WebSocket.CONNECTING) return void this.#queued.push(bytes);
     if (this.#socket?.readyState !== WebSocket.OPEN) return this.#handlers.notice("Not sent: the connection is lost.");
     for (let at = 0; at < bytes.length; at += MAX_MESSAGE) this.#socket.send(bytes.subarray(at, at + MAX_MESSAGE));
   }
@@ -106,7 +110,10 @@ export class Attachment {
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     let wasOpen = false;
-    socket.onopen = () => void (wasOpen = true);
+    socket.onopen = () => {
+      wasOpen = true;
+      if (this.#socket === socket) for (const bytes of this.#queued.splice(0)) this.#send(bytes);
+    };
     socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => {
       if (this.#socket !== socket) return;
       if (typeof data === "string") this.#handleControl(JSON.parse(data) as ControlMessage);
@@ -185,6 +192,7 @@ export class Attachment {
       return;
     }
     this.#handlers.stateChanged({ is: "lost" });
+    if (this.#queued.splice(0).length > 0) this.#handlers.notice("Not sent: the connection is lost.");
     if (!wasOpen) void this.#checkSession();
     this.#timer = setTimeout(() => this.#open(), this.#pause);
     this.#pause = Math.min(2 * this.#pause, MAX_RETRY_MS);
