@@ -190,14 +190,20 @@ impl Audit<'_> {
             }
             self.expect_ok(&["forget", &lost.id], wrong);
         }
-        for found in self.look() {
-            if let ProcessRole::Session(name) = &found.role
-                && self.was_given_up(name)
-                && !names(&sessions, Phase::Running).contains(name)
-                && let Some(handle) = ProcessHandle::open(self.scene, &found)
-            {
-                handle.send(Signal::KILL);
+        let running = names(&sessions, Phase::Running);
+        let is_left = |found: &SceneProcess| match &found.role {
+            ProcessRole::Session(name) => self.was_given_up(name) && !running.contains(name),
+            _ => false,
+        };
+        // A single look may miss a process that is being started.
+        let deadline = Instant::now() + self.timeout;
+        while self.look().into_iter().any(|found| is_left(&found)) && Instant::now() < deadline {
+            for found in self.look().iter().filter(|found| is_left(found)) {
+                if let Some(handle) = ProcessHandle::open(self.scene, found) {
+                    handle.send(Signal::KILL);
+                }
             }
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
