@@ -239,7 +239,8 @@ fn measure_memory(run: &mut BenchRun, home: &BenchHome, setup: &AgentSetup) -> R
     let share = own.0 as f64 / agent.0 as f64 * 100.0;
     let what = "ask: memory of a prompt's own processes, of the agent's";
     run.targets.push(Target::at_most(what, share, 2.0, "%"));
-    kill_process(Pid::from_raw(client).context("a pid")?, Signal::INT)?;
+    // Not INT, which a shell in the background makes its programs ignore.
+    kill_process(Pid::from_raw(client).context("a pid")?, Signal::TERM)?;
     asking.wait()?;
     Ok(())
 }
