@@ -195,13 +195,14 @@ impl Audit<'_> {
             ProcessRole::Session(name) => self.was_given_up(name) && !running.contains(name),
             _ => false,
         };
-        // A single look may miss a process that is being started.
         let deadline = Instant::now() + self.timeout;
-        while self.look().into_iter().any(|found| is_left(&found)) && Instant::now() < deadline {
-            for found in self.look().iter().filter(|found| is_left(found)) {
-                if let Some(handle) = ProcessHandle::open(self.scene, found) {
-                    handle.send(Signal::KILL);
-                }
+        loop {
+            let left: Vec<_> = self.look().into_iter().filter(is_left).collect();
+            if left.is_empty() || Instant::now() > deadline {
+                return; // what is left is reported when nothing may be left
+            }
+            for handle in left.iter().filter_map(|found| ProcessHandle::open(self.scene, found)) {
+                handle.send(Signal::KILL);
             }
             thread::sleep(POLL_INTERVAL);
         }
